@@ -170,9 +170,9 @@ fn compare(undisturbed: &Played, disturbed: &Played) -> Result<(usize, u64)> {
     Ok((external, status))
 }
 
-/// Additional status writes that a death may cause: the note of an interrupted correction, and the verdict of the next
-/// poll.
-const MOST_STATUS_WRITES: u64 = 2;
+/// Additional status writes that a death may cause: the note of an interrupted correction, the verdict of the next poll,
+/// and the record before a repeated create.
+const MOST_STATUS_WRITES: u64 = 3;
 
 /// Checks that a repeated write has the same idempotency key or follows a read.
 fn ensure_no_blind_repetition(requests: &[Request]) -> Result<()> {

@@ -113,7 +113,7 @@ async fn an_edited_scope_takes_over_nothing() -> Result<()> {
         };
         let here = [scoped("one", "here")?, scoped("two", "here")?];
         let moved = [scoped("one", "elsewhere")?, scoped("two", "here")?];
-        let says = |id: &str, scope: &str| id.contains(&format!("[scope {}]", ScopeId::of(scope)));
+        let says = |id: &str, scope: &str| id.contains(&format!("[scope {}", ScopeId::of(scope)));
         world.apply_targets(&here).await?;
         world.start_both().await?;
         bed.create("web", "one", "web").await?;

@@ -214,10 +214,11 @@ impl Acting {
             self.answer = Some(match key {
                 None => scene.outside.read(&resource, fault),
                 Some(key) => {
-                    let sent = Sent { asked, request: &request, key, resource: &resource };
+                    let at = scene.clock.moment;
+                    let sent = Sent { asked, request: &request, key, resource: &resource, at };
                     self.decided_at = None;
                     scene.ledger.note_request(&sent, scene.outside, scene.api);
-                    scene.outside.write(&request, &uid, fault).map(reply)
+                    scene.outside.write(&request, &uid, (fault, scene.clock.moment)).map(reply)
                 }
             });
             return None;

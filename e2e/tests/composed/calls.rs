@@ -62,7 +62,7 @@ pub(crate) fn call<T>(
 ) -> Result<T, Refusal> {
     match fault {
         Fault::LostBefore | Fault::ServerError | Fault::RateLimited => Err(Refusal::Unavailable),
-        Fault::LostAfter => {
+        Fault::LostAfter | Fault::Late => {
             let _ = does(api);
             Err(Refusal::Unavailable)
         }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::jobs::JobEvent;
 use crate::outside::{FAULTS, Fault};
 use crate::random::Random;
-use crate::targets::{NAMES, Text};
+use crate::targets::{KEYLESS, NAMES, Text};
 use crate::watch::uid_of;
 use crate::world::{Who, World};
 
@@ -188,7 +188,10 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Move { resource, away: true } => drop(world.outside.moved.insert(RESOURCES[resource].to_owned())),
         Event::Move { resource, away: false } => drop(world.outside.moved.remove(RESOURCES[resource])),
         Event::NeverDone => world.outside.never_done = true,
-        Event::Hide { resource, hidden: true } => drop(world.outside.hidden.insert(RESOURCES[resource].to_owned())),
+        Event::Hide { resource, hidden: true } => {
+            world.outside.hidden.insert(RESOURCES[resource].to_owned());
+            world.ledger.creates.note_hidden(RESOURCES[resource]);
+        }
         Event::Hide { resource, hidden: false } => drop(world.outside.hidden.remove(RESOURCES[resource])),
         Event::Change { resource, value } => {
             if let Some(resource) = world.outside.resources.get_mut(RESOURCES[resource]) {
@@ -338,7 +341,7 @@ pub(crate) fn text(random: &mut Random) -> Text {
         adopt: random.one_in(3),
         deletes: !random.one_in(3),
         suspended: random.one_in(8),
-        edition: random.below(2),
+        edition: if random.one_in(4) { KEYLESS } else { random.below(2) },
         by_job: random.one_in(3),
     }
 }
@@ -356,7 +359,7 @@ pub(crate) fn event(random: &mut Random) -> Event {
     match random.below(100) {
         0..26 => {
             let faulty = random.one_in(4);
-            let fault = if faulty { FAULTS[usize::from(random.below(11))] } else { Fault::None };
+            let fault = if faulty { FAULTS[usize::from(random.below(12))] } else { Fault::None };
             Event::Step(who(random), random.below(8), fault)
         }
         26..28 => Event::Bar { who: who(random), target: two(random), rejected: !random.one_in(3) },

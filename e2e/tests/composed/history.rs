@@ -234,7 +234,7 @@ fn disturbance(text: Text, random: &mut Random) -> Vec<Event> {
             [Event::Strip { object, observed: random.one_in(2) }].into_iter().chain(poll.clone()).chain(poll).collect()
         }
         13..15 => {
-            let fault = FAULTS[usize::from(random.below(11))];
+            let fault = FAULTS[usize::from(random.below(12))];
             vec![Event::Step(Who::Controller, 0, fault), Event::Make { resource: 0, value: 2 }]
         }
         10 => vec![Event::Relabel { object, labels: random.below(4) }],

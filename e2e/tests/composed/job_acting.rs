@@ -149,7 +149,7 @@ fn call<T>(fault: Fault, does: impl FnOnce() -> T) -> Result<T, ApiRefusal> {
     let status = match fault {
         Fault::None | Fault::Maintenance | Fault::Empty | Fault::Page => return Ok(does()),
         Fault::LostBefore => None,
-        Fault::LostAfter => {
+        Fault::LostAfter | Fault::Late => {
             does();
             None
         }

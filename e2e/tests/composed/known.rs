@@ -452,3 +452,37 @@ fn a_claim_is_of_a_name_whoever_made_it() {
     ];
     ends_well(before, events, Ending::Free);
 }
+
+#[test]
+fn a_resource_named_during_a_correction_is_left() {
+    let adopts = Text { edition: 1, adopt: true, ..BY_JOB };
+    let made = [
+        Create { object: 0, resource: 0, value: 1, labels: 1 },
+        Create { object: 1, resource: 1, value: 1, labels: 1 },
+        Rest,
+        Pass(3),
+        Advance(Poller, 4),
+        Attend(Poller),
+        Advance(Poller, 4),
+        Deliver(Controller, 9),
+        Attend(Controller),
+        Advance(Controller, 14),
+        Pass(60),
+        Advance(Controller, 7),
+    ];
+    // The Job of the update is under way when the object names the resource of the deleted one.
+    let edited = [
+        Edit { object: 0, resource: 0, value: 0 },
+        Advance(Poller, 4),
+        Attend(Poller),
+        Advance(Poller, 4),
+        Attend(Poller),
+        Advance(Poller, 4),
+        Deliver(Controller, 9),
+        Attend(Controller),
+        Delete { object: 1 },
+        Advance(Controller, 12),
+        Edit { object: 0, resource: 1, value: 2 },
+    ];
+    ends_well(active(adopts, made), edited, Ending::War(War::ChangeOutside));
+}

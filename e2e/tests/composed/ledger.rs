@@ -14,18 +14,22 @@ use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::requests::http_request::HttpRequest;
+use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
 use drift_language::Target;
 use drift_poller::engine::judgement::verdict::Basis;
+use http::Method;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
 use crate::claims::Claims;
+use crate::creates::Creates;
 use crate::decisions::{Decided, Decisions};
 use crate::job_acting::Asked;
 use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
+use crate::targets::KEYLESS;
 
 /// Record of the actual events.
 #[derive(Default)]
@@ -61,6 +65,7 @@ pub(crate) struct Ledger {
     corrections: HashMap<Uid, u64>,
     pub(crate) jobs: JobLedger,
     pub(crate) decisions: Decisions,
+    pub(crate) creates: Creates,
     /// Number of writes to objects by both programs.
     pub(crate) writes: usize,
 }
@@ -234,7 +239,7 @@ impl Ledger {
 
     /// Records a request that is sent for the object, in its state at the decision.
     pub(crate) fn note_request(&mut self, sent: &Sent<'_>, outside: &Outside, api: &ApiServer) {
-        let Sent { asked, request, key, resource } = *sent;
+        let Sent { asked, request, key, resource, .. } = *sent;
         let Asked { object, correction, .. } = asked;
         let uid = &object.id.uid;
         let body =
@@ -248,11 +253,31 @@ impl Ledger {
             // lost.
             let is_lost = self.stripped.contains(uid) && self.target_gone.contains(uid);
             let is_left = correction.action == Action::Delete && self.left.contains(uid);
-            let forgotten = self.died || is_left || is_lost;
+            // An accepted create that no poll finds is repeated with its key, so that a server with keys makes no second.
+            let is_unseen = correction.before.unseen.is_some_and(|unseen| unseen.accepted);
+            let forgotten = self.died || is_left || is_lost || is_unseen;
             self.ensure(!definite || forgotten, || format!("a key is sent again after a definite outcome: {key}"));
         }
         self.keys.entry(key.to_owned()).or_insert((body, false));
+        self.check_create(sent, outside);
         self.check_correction(asked, resource, outside, api);
+    }
+
+    /// Checks that a create makes no second resource. An object without its note is excused, because the note has the
+    /// earlier create.
+    fn check_create(&mut self, sent: &Sent<'_>, outside: &Outside) {
+        let Sent { asked, request, resource, at, .. } = *sent;
+        let uid = &asked.object.id.uid;
+        if asked.text.edition != KEYLESS || request.method != Method::POST {
+            return;
+        }
+        let is_excused = [&self.stripped, &self.left, &self.target_gone].iter().any(|excused| excused.contains(uid));
+        let may_follow = self.creates.may_follow((uid, resource), asked.object.retry_requested(), at);
+        let is_second = outside.has_create_of(uid, resource);
+        self.creates.note((uid, resource), asked.object.retry_requested(), (at, is_second));
+        self.ensure(is_excused || may_follow || !is_second, || {
+            format!("a second resource is made: {resource} for {uid}")
+        });
     }
 
     /// Records a Job that is created for the object, in its state at the decision.
@@ -361,6 +386,7 @@ pub(crate) struct Sent<'a> {
     pub(crate) request: &'a HttpRequest,
     pub(crate) key: &'a str,
     pub(crate) resource: &'a str,
+    pub(crate) at: Moment,
 }
 
 /// Returns an entry of the object's conditions.

@@ -10,6 +10,7 @@ mod calls;
 mod claims;
 mod collector;
 mod controller;
+mod creates;
 mod decisions;
 mod endings;
 mod events;

@@ -3,9 +3,11 @@
 //! It knows who made each resource, which the programs cannot see.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use drift_api::identity::Uid;
 use drift_api::requests::http_request::HttpRequest;
+use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
 use drift_systems::{HttpReply, ReplyBody};
@@ -20,6 +22,8 @@ pub(crate) enum Fault {
     None,
     LostBefore,
     LostAfter,
+    /// The answer is lost, and a POST takes effect only after [`LATE`].
+    Late,
     ServerError,
     Unauthorized,
     Forbidden,
@@ -30,11 +34,15 @@ pub(crate) enum Fault {
     Page,
 }
 
+/// Time after which a late request takes effect: less than the 30 s for which absence must last after an unknown result.
+const LATE: Duration = Duration::from_secs(25);
+
 /// All faults. The first means no fault.
-pub(crate) const FAULTS: [Fault; 11] = [
+pub(crate) const FAULTS: [Fault; 12] = [
     Fault::None,
     Fault::LostBefore,
     Fault::LostAfter,
+    Fault::Late,
     Fault::ServerError,
     Fault::Unauthorized,
     Fault::Forbidden,
@@ -75,6 +83,18 @@ pub(crate) struct Outside {
     pub(crate) contradicted: usize,
     /// Deleted resources, each with the object of the request.
     pub(crate) taken: BTreeMap<String, Uid>,
+    /// Requests that have not taken effect yet.
+    late: Vec<LateRequest>,
+    /// Resources that a POST made, with the object of the request.
+    posted: BTreeSet<(Uid, String)>,
+}
+
+/// A request that takes effect later.
+#[derive(Clone, Debug)]
+struct LateRequest {
+    at: Moment,
+    request: HttpRequest,
+    uid: Uid,
 }
 
 /// Returns the name of the resource that a request is for.
@@ -91,7 +111,7 @@ impl Outside {
     /// Answers a read. `None` means no response.
     pub(crate) fn read(&self, identity: &str, fault: Fault) -> Option<HttpReply> {
         let (status, body) = match fault {
-            Fault::LostBefore | Fault::LostAfter => return None,
+            Fault::LostBefore | Fault::LostAfter | Fault::Late => return None,
             Fault::ServerError => (503, String::new()),
             Fault::Unauthorized => (401, String::new()),
             Fault::Forbidden => (403, String::new()),
@@ -110,7 +130,7 @@ impl Outside {
     }
 
     /// Performs a write for the object. Returns the status of the response, or `None` without one.
-    pub(crate) fn write(&mut self, request: &HttpRequest, uid: &Uid, fault: Fault) -> Option<u16> {
+    pub(crate) fn write(&mut self, request: &HttpRequest, uid: &Uid, (fault, now): (Fault, Moment)) -> Option<u16> {
         self.writes += 1;
         if self.refuses_credential {
             return Some(401);
@@ -118,7 +138,11 @@ impl Outside {
         let fault = if self.ignores_writes && fault == Fault::None { Fault::Maintenance } else { fault };
         let answer = match fault {
             Fault::LostBefore => None,
-            Fault::LostAfter => {
+            Fault::Late if request.method == Method::POST => {
+                self.late.push(LateRequest { at: now + LATE, request: request.clone(), uid: uid.clone() });
+                None
+            }
+            Fault::LostAfter | Fault::Late => {
                 self.apply(request, uid);
                 None
             }
@@ -142,6 +166,21 @@ impl Outside {
         answer
     }
 
+    /// Lets late requests take effect.
+    pub(crate) fn land(&mut self, now: Moment) {
+        let (due, late) = std::mem::take(&mut self.late).into_iter().partition(|late| late.at <= now);
+        self.late = late;
+        for LateRequest { request, uid, .. } in due {
+            self.apply(&request, &uid);
+        }
+    }
+
+    /// Returns true if an earlier create for the object made the resource, or may still do so.
+    pub(crate) fn has_create_of(&self, uid: &Uid, identity: &str) -> bool {
+        let is_made = self.posted.contains(&(uid.clone(), identity.to_owned())) && self.resources.contains_key(identity);
+        is_made || self.late.iter().any(|late| late.uid == *uid && resource_of(&late.request) == identity)
+    }
+
     fn apply(&mut self, request: &HttpRequest, uid: &Uid) -> u16 {
         let identity = resource_of(request);
         let body = request.body.as_deref().and_then(|body| serde_json::from_slice::<Value>(body).ok());
@@ -155,6 +194,8 @@ impl Outside {
             (_, Some(_)) if self.moved.contains(&identity) => 404,
             ("POST", None) => {
                 self.taken.remove(&identity);
+                self.posted.retain(|(_, made)| *made != identity);
+                self.posted.insert((uid.clone(), identity.clone()));
                 self.resources.insert(identity, Resource { value, made_by: Some(uid.clone()), password });
                 201
             }
@@ -219,6 +260,9 @@ impl Outside {
         let may_have_made = |uid: &&Uid| self.may_have_made.contains(&((*uid).clone(), identity.to_owned()));
         let made_by = claimants.iter().find(may_have_made).cloned();
         self.taken.remove(identity);
+        if !self.resources.contains_key(identity) {
+            self.posted.retain(|(_, made)| made != identity);
+        }
         self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by, password: None });
     }
 

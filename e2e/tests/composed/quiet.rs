@@ -30,7 +30,7 @@ pub(crate) enum Ending {
     /// No rejection at all.
     Free,
     /// No status can be written, and every object is deleted. The deletions must complete, except for one that finds
-    /// nothing where the last verdict found the resource.
+    /// nothing where the last verdict found the resource, or a create in doubt may have made it.
     StatusRefused,
     /// Another writer undoes the same thing every other second for five minutes. We answer at our own pace.
     War(War),
@@ -179,13 +179,18 @@ fn lift_bars(world: &mut World, ending: Ending) {
     world.configure(Who::Controller);
 }
 
-/// Returns true if the last verdict found a resource that a deletion cannot find. Only a poll ends that, and its verdict
-/// cannot be written.
+/// Returns true if a deletion cannot find a resource that the last verdict found, or that a create in doubt may have
+/// made. Only a poll ends that, and its verdict cannot be written.
 fn is_unclear(world: &World, object: &Value) -> bool {
     let lean = LeanObject::prune(object, &FieldPaths::default());
     let was_found = lean.conditions.observed().and_then(CurrentVerdict::read);
     let was_found = was_found.is_some_and(|current| current.reason.is_presence());
-    was_found && owns(object).is_some_and(|resource| !world.outside.resources.contains_key(&resource))
+    let is_in_doubt = lean.conditions.correction_status().unseen.is_some();
+    let is_missing = |resource: &String| !world.outside.resources.contains_key(resource);
+    // The controller has the record that another writer removed.
+    let may_own = || owns(object).or_else(|| object["spec"]["resource"].as_str().map(str::to_owned));
+    let is_stripped = world.ledger.stripped.contains(&uid_of(object));
+    (was_found || is_in_doubt || is_stripped) && may_own().as_ref().is_some_and(is_missing)
 }
 
 fn whats_wrong(world: &World, ending: Ending) -> Option<String> {

@@ -63,13 +63,16 @@ pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t
 /// The Secret that corrections by requests send.
 const SECRETS: &str = "secrets: {password: {secretRef: {name: password, key: key}}}";
 
+/// Edition whose creates make another resource each time, because the external system knows no names and no keys.
+pub(crate) const KEYLESS: u8 = 3;
+
 /// Returns corrections by requests. Edition 1 skips correct resources, and the others always write. A deletion of edition
-/// 2 is only done on 404.
+/// 2 is only done on 404. A create of [`KEYLESS`] is one POST.
 fn requests(text: Text, url: &str) -> String {
     let Text { deletes, edition, .. } = text;
     let body = format!("{{value: \"${{desired.value}}\", password: \"${{secrets.password}}\", edition: {edition}}}");
     let update = match edition {
-        0 | 2 => format!("[{{method: PUT, url: \"{url}\", body: {body}}}]"),
+        0 | 2 | KEYLESS => format!("[{{method: PUT, url: \"{url}\", body: {body}}}]"),
         _ => format!(
             "[{{name: found, method: GET, url: \"{url}\"}}, \
              {{method: PUT, url: \"{url}\", when: \"${{steps.found.body.?value.orValue(-1) != desired.value || 'password' in differs}}\", body: {body}}}]"
@@ -77,8 +80,9 @@ fn requests(text: Text, url: &str) -> String {
     };
     let done = if edition == 2 { ", doneOn: [404]" } else { "" };
     let delete = if deletes { format!(", delete: [{{method: DELETE, url: \"{url}\"{done}}}]") } else { String::new() };
-    let create =
-        format!("[{{method: POST, url: \"{url}\", body: {body}}}, {{method: PUT, url: \"{url}\", body: {body}}}]");
+    let update_after = format!(", {{method: PUT, url: \"{url}\", body: {body}}}");
+    let update_after = if edition == KEYLESS { "" } else { update_after.as_str() };
+    let create = format!("[{{method: POST, url: \"{url}\", body: {body}}}{update_after}]");
     format!("http: {{create: {create}, update: {update}{delete}}}")
 }
 

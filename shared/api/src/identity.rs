@@ -73,9 +73,15 @@ pub struct Claimant {
 }
 
 impl Claimant {
-    /// Returns the resource in which it participates.
+    /// Returns the resource in whose ownership it participates.
     fn resource(&self) -> Option<&ResourceName> {
         self.owns.as_ref().or(self.wants.as_ref())
+    }
+
+    /// Returns true if it participates in the resource: in its ownership, or because it names the resource since its
+    /// running correction of another one began.
+    fn takes_part_in(&self, resource: &ResourceName) -> bool {
+        self.owns.as_ref() == Some(resource) || self.wants.as_ref() == Some(resource)
     }
 }
 
@@ -175,7 +181,7 @@ impl IdentityIndex {
         let nobody = Contenders::default();
         let contenders = self.resources.get(resource).unwrap_or(&nobody);
         let own = self.objects.get(uid).map(Said::claimant);
-        let own = own.is_some_and(|own| !own.deleting && own.resource() == Some(resource));
+        let own = own.is_some_and(|own| !own.deleting && own.takes_part_in(resource));
         let shared = contenders.living > usize::from(own);
         let others = || contenders.claims.iter().filter(|other| *other != uid);
         let ownership = match (claimant.owns.is_some(), others().next().is_some()) {
@@ -236,7 +242,7 @@ impl IdentityIndex {
             Some(said) => _ = self.objects.insert(uid.clone(), said),
             None => _ = self.objects.remove(uid),
         }
-        let named: BTreeSet<_> = old.iter().chain(&new).filter_map(Claimant::resource).collect();
+        let named: BTreeSet<_> = old.iter().chain(&new).flat_map(|one| one.owns.iter().chain(&one.wants)).collect();
         let mut concerned = BTreeSet::new();
         for resource in named {
             concerned.extend(self.exchange(uid, resource, old.as_ref(), new.as_ref()));
@@ -262,14 +268,14 @@ impl IdentityIndex {
         old: Option<&Claimant>,
         new: Option<&Claimant>,
     ) -> Vec<Uid> {
-        let takes_part = |claimant: &&Claimant| claimant.resource() == Some(resource);
+        let takes_part = |claimant: &&Claimant| claimant.takes_part_in(resource);
         let mut contenders = self.resources.remove(resource).unwrap_or_default();
         let before = contenders.decisive();
         if let Some(old) = old.filter(takes_part) {
-            contenders.remove(uid, old);
+            contenders.remove(uid, old, resource);
         }
         if let Some(new) = new.filter(takes_part) {
-            contenders.insert(uid, new);
+            contenders.insert(uid, new, resource);
         }
         let after = contenders.decisive();
         if contenders.count > 0 {

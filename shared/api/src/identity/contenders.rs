@@ -1,6 +1,6 @@
 //! The objects that participate in one external resource.
 
-use super::{Claimant, Uid};
+use super::{Claimant, ResourceName, Uid};
 
 /// The objects that participate in one resource, nearly always one.
 #[derive(Clone, Debug, Default)]
@@ -19,20 +19,20 @@ pub(super) struct Contenders {
 pub(super) type Decisive = (Vec<Uid>, Option<Uid>, bool);
 
 impl Contenders {
-    pub(super) fn insert(&mut self, uid: &Uid, claimant: &Claimant) {
-        if claimant.owns.is_some() {
+    pub(super) fn insert(&mut self, uid: &Uid, claimant: &Claimant, resource: &ResourceName) {
+        if claimant.owns.as_ref() == Some(resource) {
             insert_sorted(&mut self.claims, uid.clone());
-        } else if claimant.may_claim {
+        } else if claimant.may_claim && claimant.owns.is_none() {
             insert_sorted(&mut self.candidates, (claimant.created, uid.clone()));
         }
         self.living += usize::from(!claimant.deleting);
         self.count += 1;
     }
 
-    pub(super) fn remove(&mut self, uid: &Uid, claimant: &Claimant) {
-        if claimant.owns.is_some() {
+    pub(super) fn remove(&mut self, uid: &Uid, claimant: &Claimant, resource: &ResourceName) {
+        if claimant.owns.as_ref() == Some(resource) {
             remove_sorted(&mut self.claims, uid);
-        } else if claimant.may_claim {
+        } else if claimant.may_claim && claimant.owns.is_none() {
             remove_sorted(&mut self.candidates, &(claimant.created, uid.clone()));
         }
         self.living -= usize::from(!claimant.deleting);

@@ -123,6 +123,24 @@ fn what_is_corrected_keeps_its_claim() {
 }
 
 #[test]
+fn a_resource_named_during_another_correction_is_shared() {
+    let mut index = IdentityIndex::default();
+    index.insert(&of("t", "a"), owner("a"));
+    index.insert(&Selected::correcting(&"a".into()), owner("a"));
+    let deleting = Claimant { wants: Some(name("other")), owns: Some(name("other")), deleting: true, ..owner("b") };
+    index.insert(&of("t", "b"), deleting.clone());
+    let edited = Claimant { wants: Some(name("other")), owns: None, ..owner("a") };
+    assert_eq!(index.insert(&of("t", "a"), edited.clone()), [], "the claim of b decides as before");
+    assert!(index.rights(&"b".into(), &deleting).shared);
+    assert_eq!(index.rights(&"c".into(), &candidate("c", 1)).ownership, Ownership::Taken(by(&["a"])));
+    index.remove(&Selected::correcting(&"a".into()));
+    assert!(index.rights(&"b".into(), &deleting).shared);
+    assert_eq!(index.rights(&"c".into(), &candidate("c", 1)).ownership, Ownership::Free);
+    index.remove(&of("t", "a"));
+    assert!(!index.rights(&"b".into(), &deleting).shared);
+}
+
+#[test]
 fn a_change_among_ten_thousand_contenders_concerns_few() {
     let mut index = IdentityIndex::default();
     let numbered = |number: u32| (of("t", &format!("u{number:05}")), candidate(&format!("u{number:05}"), 1));

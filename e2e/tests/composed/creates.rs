@@ -1,0 +1,50 @@
+//! The creates that make another resource each time, and the conditions under which one more is allowed.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
+
+/// Time after which one more create is allowed without a person.
+const REPEATED_AFTER: Duration = Duration::from_secs(3600);
+
+/// A create that was sent.
+struct Create {
+    at: Moment,
+    retry: Option<String>,
+    /// Number of creates that followed it without a person.
+    repeated: u32,
+}
+
+/// The creates by object and resource.
+#[derive(Default)]
+pub(crate) struct Creates {
+    last: HashMap<(Uid, String), Create>,
+    /// Resources that a read did not show although they existed.
+    hidden: HashSet<String>,
+}
+
+impl Creates {
+    /// Records that a read does not show the resource.
+    pub(crate) fn note_hidden(&mut self, resource: &str) {
+        self.hidden.insert(resource.to_owned());
+    }
+
+    /// Returns true if a create may follow the last one although its result may exist.
+    pub(crate) fn may_follow(&self, (uid, resource): (&Uid, &str), retry: Option<&str>, at: Moment) -> bool {
+        let Some(last) = self.last.get(&(uid.clone(), resource.to_owned())) else { return true };
+        let is_late = at.saturating_since(last.at) >= REPEATED_AFTER && last.repeated == 0;
+        let is_asked = retry.is_some() && retry != last.retry.as_deref();
+        is_late || is_asked || self.hidden.contains(resource)
+    }
+
+    /// Records a create. `is_second` is true if the result of the last one may exist.
+    pub(crate) fn note(&mut self, (uid, resource): (&Uid, &str), retry: Option<&str>, (at, is_second): (Moment, bool)) {
+        let name = (uid.clone(), resource.to_owned());
+        let retry = retry.map(str::to_owned);
+        let last = self.last.get(&name).filter(|last| is_second && last.retry == retry);
+        let repeated = last.map_or(0, |last| last.repeated + 1);
+        self.last.insert(name, Create { at, retry, repeated });
+    }
+}
