@@ -183,6 +183,9 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
     if note.reason == Some(CorrectedReason::IdentityChanged) {
         held.push("its identity was edited, and what it had before is still outside (IdentityChanged)".to_owned());
     }
+    if note.reason == Some(CorrectedReason::StoredIdChanged) {
+        held.push(format!("{} (StoredIdChanged)", note.text));
+    }
     match object.conditions.observed().and_then(CurrentVerdict::read).filter(|current| current.reason.status() == ConditionStatus::True) {
         None => held.push(format!(
             "the controller acts on the object's conditions, and driftObserved is not True yet; {}",

@@ -15,6 +15,7 @@ pub mod mass_drift_breaker;
 mod ownership;
 pub mod situation;
 mod status_writes;
+mod stored_ids;
 mod unseen_create;
 
 use drift_api::mutants::is_planted;
@@ -26,6 +27,7 @@ use drift_language::Existing;
 
 use self::drifted::{Drift, decide_contradicted, decide_drifted};
 use self::ownership::{decide_among_others, without_given_up};
+use self::stored_ids::without_stored_ids;
 use crate::engine::corrections::{Action, Held};
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::deletion::decide_deletion;
@@ -114,6 +116,9 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     if let Some(decision) = decide_among_others(situation, status, &resource) {
         return decision;
     }
+    if let Some(decision) = without_stored_ids(situation, status) {
+        return decision;
+    }
     if needs_finalizer(situation, status, &resource) {
         return Decision::PutFinalizer;
     }
@@ -185,6 +190,7 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
             | CorrectedReason::CorrectionFailed
             | CorrectedReason::AttemptsExhausted
             | CorrectedReason::CreationInDoubt
+            | CorrectedReason::StoredIdChanged
             | CorrectedReason::AwaitingApproval
             | CorrectedReason::IdentityFree,
         ) => cleared(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use drift_api::names::FINALIZER;
 use drift_api::{
     Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, FieldPaths, LeanObject, Moment,
-    ObjectView, ObservedReason, Ownership, Placed, ResourceName, Rights, ScopeId, SecretMarks, Tag, Verdict,
+    ObjectView, ObservedReason, Ownership, Placed, ResourceName, Rights, ScopeId, SecretMarks, StoredIds, Tag, Verdict,
 };
 use drift_language::{Actions, CorrectLimits, Destination, Existing, Mode, RepeatedCreate};
 use serde_json::json;
@@ -64,6 +64,7 @@ pub(in crate::engine) fn target() -> TargetFacts {
         verdict_hash: "1".into(),
         sends: SentSecrets::default(),
         scope: ScopeId::of("GET http://h/${…}"),
+        stores: Box::default(),
     }
 }
 
@@ -73,6 +74,7 @@ pub(in crate::engine) fn facts() -> ObjectFacts {
         identity: Some("db".into()),
         suspended: Some(false),
         allowed: Some(true),
+        stored: StoredIds::default(),
     }
 }
 

@@ -52,6 +52,7 @@ impl Announcer {
             CorrectedReason::CorrectionFailed => (NoticeKind::Warning, "CorrectionFailed"),
             CorrectedReason::AttemptsExhausted => (NoticeKind::Warning, "AttemptsExhausted"),
             CorrectedReason::CreationInDoubt => (NoticeKind::Warning, "CreationInDoubt"),
+            CorrectedReason::StoredIdChanged => (NoticeKind::Warning, "StoredIdChanged"),
             CorrectedReason::AwaitingApproval => (NoticeKind::Normal, "AwaitingApproval"),
             CorrectedReason::NotOurs => (NoticeKind::Warning, "NotOurs"),
             CorrectedReason::IdentityChanged => (NoticeKind::Warning, "IdentityChanged"),

@@ -61,8 +61,8 @@ async fn a_first_create_has_its_order() {
         ]
     );
     assert!(object.has_finalizer());
-    let ending = format!(" [scope {}, created 1-", ScopeId::of(SCOPE));
-    assert!(object.conditions.corrected().unwrap().message.text().contains(&ending), "{:?}", object.conditions);
+    let ending = format!(" [scope {}]", ScopeId::of(SCOPE));
+    assert!(object.conditions.corrected().unwrap().message.text().ends_with(&ending), "{:?}", object.conditions);
 }
 
 #[tokio::test(start_paused = true)]

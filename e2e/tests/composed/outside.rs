@@ -177,7 +177,8 @@ impl Outside {
 
     /// Returns true if an earlier create for the object made the resource, or may still do so.
     pub(crate) fn has_create_of(&self, uid: &Uid, identity: &str) -> bool {
-        let is_made = self.posted.contains(&(uid.clone(), identity.to_owned())) && self.resources.contains_key(identity);
+        let is_made =
+            self.posted.contains(&(uid.clone(), identity.to_owned())) && self.resources.contains_key(identity);
         is_made || self.late.iter().any(|late| late.uid == *uid && resource_of(&late.request) == identity)
     }
 

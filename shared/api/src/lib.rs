@@ -26,7 +26,7 @@ pub use collections::shared_text::SharedText;
 pub use condition::{
     Claim, ClaimedName, Condition, ConditionStatus, Conditions, CorrectedReason, CorrectionStatus, CurrentVerdict,
     DesiredHash, DifferingFields, NotedSecrets, ObservedReason, PatchBase, Placed, PollRequest, SecretMark,
-    SecretMarks, StatusFields, Tag, TransitionTime, UnseenCreate, Verdict,
+    SecretMarks, StatusFields, StoredIds, Tag, TransitionTime, UnseenCreate, Verdict,
 };
 pub use held_corrections::{
     BreakerCounts, HeldCorrections, HeldObject, Hold, ObjectHold, ObjectReason, TargetHold, TargetHolds,

@@ -116,6 +116,14 @@ mutants! {
     EarlyAnswer,
     /// A request for a poll is never answered.
     Unanswered,
+    /// A create is not recorded before it is sent.
+    CreateUnrecorded,
+    /// A poll calls a resource absent as soon as it finds nothing after a create in doubt.
+    AbsentAtOnce,
+    /// The refusal of a repeated create ends its doubt.
+    RefusalEndsDoubt,
+    /// A deletion ends although the create may have made a resource.
+    DeletedInDoubt,
 }
 
 #[cfg(debug_assertions)]

@@ -66,6 +66,8 @@ words! {
     AttemptsExhausted => "attempts_exhausted",
     /// The result of the last create is unknown, and the read cannot show it or does not find it.
     CreationInDoubt => "creation_in_doubt",
+    /// An id that a step stored was changed or removed by another writer.
+    StoredIdChanged => "stored_id_changed",
     /// The correction awaits the approval of a person.
     AwaitingApproval => "awaiting_approval",
     /// The delay after the last correction is not over.

@@ -3,7 +3,8 @@
 //! It is written before the first request and stays until a poll finds the resource. A create that may have taken effect
 //! uses up its number, so that a poll comes before any other try.
 
-use drift_api::{ObjectInputs, UnseenCreate};
+use drift_api::mutants::is_planted;
+use drift_api::{Mutant, ObjectInputs, UnseenCreate};
 use drift_language::RepeatedCreate;
 
 use crate::engine::corrections::claim::Action;
@@ -20,7 +21,7 @@ impl Correction {
     #[must_use]
     pub fn noting_create(self, repeated: RepeatedCreate, inputs: ObjectInputs, found: bool) -> Self {
         let is_create = matches!(self.action, Action::Create | Action::Replace);
-        if !is_create || repeated == RepeatedCreate::Harmless {
+        if !is_create || repeated == RepeatedCreate::Harmless || is_planted(Mutant::CreateUnrecorded) {
             return self;
         }
         let desired_hash = self.desired_hash.map(|hash| hash.to_string()).unwrap_or_default();
@@ -58,6 +59,9 @@ impl Correction {
             _ if self.by_job => self.before.unseen,
             // The refusal of a repeated request may be due to the first one.
             Outcome::Refused(..) | Outcome::AlreadyExists(..) if outcome.changed_nothing() => {
+                if is_planted(Mutant::RefusalEndsDoubt) {
+                    return None;
+                }
                 self.before.unseen.map(|before| UnseenCreate { accepted: true, ..before })
             }
             Outcome::Refused(step, _) if step.reach == Reach::Deleted => self.before.unseen,

@@ -11,6 +11,7 @@ use drift_api::mutants::is_planted;
 use drift_api::{ConditionStatus, CorrectedReason, CorrectionStatus, Mutant, Ownership, ResourceName};
 
 use super::status_writes::write_once;
+use super::stored_ids::without_stored_ids;
 use crate::engine::correction_limits::{RETRY_EVERY, Room};
 use crate::engine::corrections::claim::permit;
 use crate::engine::corrections::correction::STILL_FOUND;
@@ -48,6 +49,9 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
         || memory.lost_status(object).unwrap_or(status).reason == Some(CorrectedReason::IdentityContested);
     if is_renamed || is_shared || is_contested || object.gives_up(&owned.identity) {
         return Decision::ReleaseFinalizer { left_behind: true };
+    }
+    if let Some(decision) = without_stored_ids(situation, status) {
+        return decision;
     }
     match situation.permitted_resource() {
         // An object that is not listed yet may have claimed it too.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use drift_api::{DesiredHash, LeanObject, ResourceName, ScopeId, SharedText};
+use drift_api::{DesiredHash, LeanObject, ResourceName, ScopeId, SharedText, StoredIds};
 use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, RepeatedCreate, Target};
 
 use crate::engine::rendering::sent_secrets::SentSecrets;
@@ -39,6 +39,8 @@ pub struct TargetFacts {
     pub sends: SentSecrets,
     /// Scope of its identities.
     pub scope: ScopeId,
+    /// Fields of the status that its steps store.
+    pub stores: Box<[SharedText]>,
 }
 
 impl TargetFacts {
@@ -62,6 +64,7 @@ impl TargetFacts {
             verdict_hash: target.verdict_hash.as_str().into(),
             sends: SentSecrets::of(target),
             scope: target.scope.id,
+            stores: target.correct.stored().map(SharedText::from).collect(),
         }
     }
 
@@ -101,6 +104,8 @@ pub struct ObjectFacts {
     pub suspended: Option<bool>,
     /// True if every requirement is met.
     pub allowed: Option<bool>,
+    /// Hashes of the present values of the fields that its steps store.
+    pub stored: StoredIds,
 }
 
 impl ObjectFacts {
@@ -113,6 +118,7 @@ impl ObjectFacts {
             identity: target.identity_of(view).ok().map(SharedText::from),
             suspended: target.is_suspended_for(view).ok(),
             allowed: target.unmet_requirement(view).ok().map(|unmet| unmet.is_none()),
+            stored: StoredIds::of(target.correct.stored(), view.get("status")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use drift_api::mutants::is_planted;
 use drift_api::{
     CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, LeanObject, Moment, Mutant, NotedSecrets,
-    ObjectInputs, ObservedReason, ResourceName, Rights, SecretMarks, UnseenCreate,
+    ObjectInputs, ObservedReason, ResourceName, Rights, SecretMarks, StoredIds, UnseenCreate,
 };
 
 use crate::engine::correction_limits::Room;
@@ -98,7 +98,7 @@ impl Situation<'_> {
         match status.reason {
             Some(CorrectedReason::DeletionUnclear) => true,
             Some(CorrectedReason::AwaitingApproval) if is_unverified && status.correction > 0 => true,
-            _ if self.unseen_create(status).is_some() => true,
+            _ if self.unseen_create(status).is_some() && !is_planted(Mutant::DeletedInDoubt) => true,
             Some(CorrectedReason::CorrectionStarted) if is_unverified => false,
             _ => current.is_some_and(|current| current.reason.is_presence()),
         }
@@ -146,6 +146,11 @@ impl Situation<'_> {
         // Secrets sent to another resource, or to one that is given up, do not count.
         let secrets = if status.owned().is_some() { status.secrets.clone() } else { NotedSecrets::default() };
         let resumes = self.resumes(action, status);
+        // What a create makes has other ids. An id without a hash is one that a person wrote.
+        let ids = match action {
+            Action::Create | Action::Replace => StoredIds::default(),
+            Action::Update | Action::Delete | Action::Nudge => status.ids.with_new(&self.facts.stored),
+        };
         let correction = Correction {
             action,
             number: status.correction.saturating_add(1),
@@ -158,7 +163,7 @@ impl Situation<'_> {
             correct_hash: self.target.correct_hash,
             sent_versions: 0,
             approved_secrets: self.sent_versions(action),
-            before: CorrectionStatus { secrets, unseen: self.unseen_create(status), ..status.clone() },
+            before: CorrectionStatus { secrets, unseen: self.unseen_create(status), ids, ..status.clone() },
             was_in_doubt: self.memory.delay.is_in_doubt() || resumes,
             resumes,
             by_job: self.target.by_job,

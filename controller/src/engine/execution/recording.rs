@@ -66,6 +66,7 @@ impl Execution {
         else {
             return self.corrected(outcome, None, false);
         };
+        let status = CorrectionStatus { ids: status.ids.clone().after(&stored), ..status };
         if stored.is_empty() && status.stands(self.object.conditions.corrected()) {
             return self.corrected(outcome, Some(status), true);
         }

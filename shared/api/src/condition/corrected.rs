@@ -1,6 +1,6 @@
 //! The content of `driftCorrected`: `correction 7, owns "orders-db": updated [scope 3f2a9c71]`, with the sent secrets,
 //! `replaced` after a replacement, `exists` after a create that contradicts the poll, and `creating` or `created` with the
-//! last create, before the last bracket.
+//! last create, and `ids` with the hashes of stored ids, before the last bracket.
 //!
 //! It contains the facts that a crash must not lose: the number of corrections after which a poll must come, the claimed
 //! external resource with its scope, the contradiction, and the create. Only this module writes and reads the message.
@@ -8,11 +8,13 @@
 mod approval;
 mod contradiction;
 mod ending;
+mod stored_ids;
 mod unseen_create;
 
 use std::fmt;
 
 use self::ending::Ending;
+pub use self::stored_ids::StoredIds;
 pub use self::unseen_create::UnseenCreate;
 use crate::collections::shared_text::SharedText;
 use crate::condition::{Condition, ConditionKind, CorrectedReason, DesiredHash, NotedSecrets};
@@ -110,6 +112,8 @@ pub struct CorrectionStatus {
     /// The last create of the claimed resource, if a repeated one could make a second resource. Use
     /// [`Self::unseen_create`]. Kept only with a claim.
     pub unseen: Option<UnseenCreate>,
+    /// The hashes of the ids that its steps stored. Kept only with a claim.
+    pub ids: StoredIds,
     /// The sentence for display.
     pub text: String,
     /// The generation that was corrected.
@@ -147,8 +151,18 @@ impl CorrectionStatus {
                 (text, ending)
             }
         };
-        let Ending { secrets, replaced, exists, unseen, .. } = ending;
-        Some(Self { correction, claim, secrets, replaced, exists, unseen, text: text.to_owned(), ..Self::default() })
+        let Ending { secrets, replaced, exists, unseen, ids, .. } = ending;
+        Some(Self {
+            correction,
+            claim,
+            secrets,
+            replaced,
+            exists,
+            unseen,
+            ids,
+            text: text.to_owned(),
+            ..Self::default()
+        })
     }
 
     /// Formats the message of the condition.
@@ -159,9 +173,12 @@ impl CorrectionStatus {
         parts.extend(self.claim.as_ref().map(ToString::to_string));
         let mut message =
             if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) };
-        let &Self { ref secrets, replaced, exists, unseen, .. } = self;
+        let &Self { ref secrets, replaced, exists, unseen, ref ids, .. } = self;
         let ending = match &self.claim {
-            Some(claim) => Ending { scope: claim.name().scope, secrets: secrets.clone(), replaced, exists, unseen },
+            Some(claim) => {
+                let (scope, secrets, ids) = (claim.name().scope, secrets.clone(), ids.clone());
+                Ending { scope, secrets, replaced, exists, unseen, ids }
+            }
             None => Ending { exists, ..Ending::default() },
         };
         message.push_str(&ending.to_string());

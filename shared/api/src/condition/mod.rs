@@ -17,7 +17,7 @@ mod tag;
 mod text;
 mod transition_time;
 
-pub use corrected::{Claim, ClaimedName, CorrectionStatus, UnseenCreate};
+pub use corrected::{Claim, ClaimedName, CorrectionStatus, StoredIds, UnseenCreate};
 pub use desired_hash::DesiredHash;
 pub use desired_hash::canonical;
 pub use entry::{Condition, ConditionKind, ConditionStatus, Conditions, ConditionsList, Placed};

@@ -108,6 +108,9 @@ reasons! {
         /// Nobody knows if the last create made the resource, and the read does not find it. Another create could make a
         /// second one: one is tried after an hour, and then a person decides.
         CreationInDoubt => False,
+        /// An id that a step stored in the status was changed or removed by another writer. No request is sent, because
+        /// it could reach another resource.
+        StoredIdChanged => False,
         /// The deletion found nothing at its address, although the last poll found the resource. A poll that finds the
         /// resource absent ends it.
         DeletionUnclear => False,
@@ -145,7 +148,9 @@ impl CorrectedReason {
     /// Returns true if the object is not corrected again until a person acts.
     #[must_use]
     pub const fn needs_a_person(self) -> bool {
-        matches!(self, Self::AttemptsExhausted | Self::CreationInDoubt | Self::NotOurs | Self::IdentityChanged)
+        let is_doubt = matches!(self, Self::CreationInDoubt | Self::StoredIdChanged);
+        is_doubt
+            || matches!(self, Self::AttemptsExhausted | Self::NotOurs | Self::IdentityChanged)
             || self.is_held_by_another()
     }
 

@@ -44,6 +44,11 @@ impl StatusFields {
         self.fields.is_empty() && self.entries.is_empty()
     }
 
+    /// Returns the fields with their values. Null means that a field is removed.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.fields.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
     /// Returns true if any value satisfies the condition.
     #[must_use]
     pub fn any(&self, holds: impl Fn(&Value) -> bool) -> bool {

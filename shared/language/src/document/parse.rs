@@ -109,6 +109,8 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     target.object_may.field().into_iter().for_each(|field| poll_fields.insert(field));
     let mut all_fields = poll_fields.clone();
     all_fields.extend(&target.correct.fields());
+    // The controller notices if another writer changes them.
+    target.correct.stored().for_each(|name| all_fields.insert(vec!["status".to_owned(), name.to_owned()]));
     target.secrets.iter().for_each(|secret| all_fields.extend(&secret.fields()));
     let stores = target.correct.stored().next().is_some();
     let replaces = target.correct.actions().replace && target.compare.rules.replace();

@@ -168,7 +168,11 @@ impl ObjectState {
             basis: &basis,
             current: current.as_ref(),
             was_there,
-            create_shows_within: if is_unfound { self.settings.create_shows_within } else { Duration::ZERO },
+            create_shows_within: if is_unfound && !is_planted(Mutant::AbsentAtOnce) {
+                self.settings.create_shows_within
+            } else {
+                Duration::ZERO
+            },
             flaps,
             at: now,
         };

@@ -36,6 +36,8 @@ pub enum Next {
     AttemptsExhausted,
     /// Nothing, or one create after an hour: nobody knows if the last one made the resource.
     CreationInDoubt,
+    /// Nothing, until a person sets an id back: another writer changed or removed it.
+    StoredIdChanged,
     /// The approval of a person.
     AwaitingApproval,
     /// A correction.
@@ -79,7 +81,7 @@ impl Next {
         }
     }
 
-    /// The step in a dispute about the external resource, whatever the verdict is.
+    /// The step in a dispute about the external resource or its id, whatever the verdict is.
     fn of_dispute(target: Option<&Target>, object: &LeanObject) -> Option<Self> {
         if target.is_some_and(|target| !target.correct.mode.corrects()) {
             return None;
@@ -87,6 +89,7 @@ impl Next {
         match object.conditions.correction_status().reason? {
             CorrectedReason::IdentityTaken => Some(Self::IdentityTaken),
             CorrectedReason::IdentityContested => Some(Self::IdentityContested),
+            CorrectedReason::StoredIdChanged => Some(Self::StoredIdChanged),
             _ => None,
         }
     }
@@ -139,6 +142,9 @@ impl Next {
                 "the last create may have made a resource that the read does not find: look in the external system, and correct \
                  the read, delete what is there, or request a retry"
             }
+            Self::StoredIdChanged => {
+                "another writer changed or removed an id in its status: set it back, or give the resource up"
+            }
             Self::AwaitingApproval => {
                 "the correction awaits approval: `kubectl drift approve KIND/NAME` shows and approves it"
             }
@@ -165,6 +171,7 @@ impl Next {
             Self::HourlyTry => "HourlyTry",
             Self::AttemptsExhausted => "AttemptsExhausted",
             Self::CreationInDoubt => "CreationInDoubt",
+            Self::StoredIdChanged => "StoredIdChanged",
             Self::AwaitingApproval => "AwaitingApproval",
             Self::Correction => "Correction",
             Self::Unknown => "Unknown",

@@ -1,5 +1,6 @@
 //! The ending of a `driftCorrected` message:
-//! `[scope 3f2a9c71, secrets password@9f31c2d4, replaced, exists 3f2a9c71d04b58e6, creating 7-3f2a9c71-2]`.
+//! `[scope 3f2a9c71, secrets password@9f31c2d4, replaced, exists 3f2a9c71d04b58e6, creating 7-3f2a9c71-2,
+//! ids externalId@3f2a9c71]`.
 //!
 //! Any text in another format is not an ending. Older records have marks without names, `secrets 9f31c2d4`. These are
 //! dropped, because they belong to no certain secret.
@@ -8,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::condition::text::spells;
-use crate::condition::{DesiredHash, NotedSecrets, UnseenCreate};
+use crate::condition::{DesiredHash, NotedSecrets, StoredIds, UnseenCreate};
 use crate::identity::ScopeId;
 use crate::short_hash::parse_short_hash;
 
@@ -28,6 +29,8 @@ pub(super) struct Ending {
     pub(super) exists: Option<DesiredHash>,
     /// The last create that a poll has to find.
     pub(super) unseen: Option<UnseenCreate>,
+    /// The hashes of the stored ids.
+    pub(super) ids: StoredIds,
 }
 
 impl Ending {
@@ -39,8 +42,9 @@ impl Ending {
 
     /// The same for a message without a claim, whose ending can only contain a refused create.
     pub(super) fn split_without_claim(text: &str) -> (&str, Self) {
-        let (rest, Self { scope, secrets, replaced, exists, unseen }) = Self::split(text);
-        let is_of_claim = scope.is_some() || secrets != NotedSecrets::default() || replaced || unseen.is_some();
+        let (rest, Self { scope, secrets, replaced, exists, unseen, ids }) = Self::split(text);
+        let has_facts = secrets != NotedSecrets::default() || !ids.is_empty();
+        let is_of_claim = scope.is_some() || has_facts || replaced || unseen.is_some();
         let is_alone = !is_of_claim && exists.is_some();
         if is_alone { (rest, Self { exists, ..Self::default() }) } else { (text, Self::default()) }
     }
@@ -53,6 +57,7 @@ impl Ending {
                 Some(("scope", id)) => ending.scope = Some(ScopeId::parse(id)?),
                 Some(("exists", hash)) => ending.exists = Some(DesiredHash::parse(hash)?),
                 Some((word @ ("creating" | "created"), rest)) => ending.unseen = Some(UnseenCreate::parse(word, rest)?),
+                Some(("ids", rest)) => ending.ids = StoredIds::parse(rest)?,
                 Some((word, rest)) => ending.secrets.take_part(word, rest)?,
                 None if part == "replaced" => ending.replaced = true,
                 None => return None,
@@ -78,6 +83,7 @@ impl fmt::Display for Ending {
         parts.extend(self.replaced.then(|| "replaced".to_owned()));
         parts.extend(self.exists.map(|exists| format!("exists {exists}")));
         parts.extend(self.unseen.map(|unseen| unseen.to_string()));
+        parts.extend(self.ids.part());
         if parts.is_empty() { Ok(()) } else { write!(formatter, " [{}]", parts.join(", ")) }
     }
 }

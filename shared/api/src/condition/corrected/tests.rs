@@ -1,7 +1,9 @@
 use super::*;
+use crate::condition::StatusFields;
 use crate::condition::{Conditions, CurrentVerdict, ObservedReason, SecretMark, Tag};
 use crate::secrets::labelled_secrets::SecretVersion;
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 fn name(identity: &str, scope: Option<&str>) -> ClaimedName {
     ClaimedName { identity: identity.into(), scope: scope.map(ScopeId::of) }
@@ -13,6 +15,25 @@ fn owns(identity: &str) -> Option<Claim> {
 
 fn status(correction: u64, claim: Option<Claim>, text: &str) -> CorrectionStatus {
     CorrectionStatus { correction, claim, text: text.to_owned(), ..CorrectionStatus::default() }
+}
+
+#[test]
+fn an_id_that_another_writer_changes_or_removes_is_noticed() {
+    let ids = |status: Value| StoredIds::of(["id", "zone"].into_iter(), Some(&status));
+    let stored = ids(json!({"id": "i-1", "zone": 1}));
+    let changed = |present: Value| stored.changed(&ids(present), |name| name != "old").collect::<Vec<_>>().join(" ");
+    for (present, expected) in [
+        (json!({"id": "i-1", "zone": 1.0, "other": 2}), ""),
+        (json!({"id": "i-2", "zone": 1}), "id"),
+        (json!({"id": null, "zone": "1"}), "id zone"),
+        (json!({}), "id zone"),
+    ] {
+        assert_eq!(changed(present.clone()), expected, "{present}");
+    }
+    assert_eq!(stored.changed(&StoredIds::default(), |name| name == "zone").collect::<Vec<_>>(), ["zone"]);
+    assert_eq!(ids(json!({"id": "i-1"})).with_new(&ids(json!({"id": "i-2", "zone": 1}))), stored);
+    let written: StatusFields = [("id", json!("i-3")), ("zone", Value::Null)].into_iter().collect();
+    assert_eq!(stored.after(&written), ids(json!({"id": "i-3"})));
 }
 
 #[test]
@@ -61,6 +82,18 @@ fn messages_read_as_documented() {
             r#"correction 7, owns "x": no [scope 043a7187, created 7-3f2a9c71-2]"#,
         ),
         (status(7, None, "no [creating 7-3f2a9c71-2]"), "correction 7: no [creating 7-3f2a9c71-2]"),
+        (
+            CorrectionStatus {
+                ids: StoredIds::of(
+                    ["id", "zone", "gone"].into_iter(),
+                    Some(&json!({"id": "i-1", "zone": 2, "gone": null})),
+                ),
+                unseen: created(true),
+                ..status(7, Some(Claim::Owns(name("x", Some("s")))), "no")
+            },
+            r#"correction 7, owns "x": no [scope 043a7187, created 7-3f2a9c71-2, ids id@505287d4 zone@d4735e3a]"#,
+        ),
+        (status(7, None, "no [ids id@3f2a9c71]"), "correction 7: no [ids id@3f2a9c71]"),
         (status(7, None, "refused"), "correction 7: refused"),
         (status(0, owns("x"), "creating"), r#"owns "x": creating"#),
         (status(0, None, "not ours"), "not ours"),

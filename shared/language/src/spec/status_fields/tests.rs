@@ -71,11 +71,11 @@ fn what_is_not_observed_is_published_as_nothing() {
 }
 
 #[test]
-fn only_what_is_read_or_published_is_kept() {
+fn only_what_is_read_written_or_stored_is_kept() {
     let target = parse(TARGET).unwrap();
     let object = json!({"status": {"address": "a", "externalId": "i", "zone": "z", "other": 1}});
     assert_eq!(target.poll_fields.prune(&object)["status"], json!({"address": "a", "externalId": "i"}));
-    assert_eq!(target.all_fields.prune(&object)["status"], json!({"externalId": "i"}));
+    assert_eq!(target.all_fields.prune(&object)["status"], json!({"externalId": "i", "zone": "z"}));
 }
 
 #[test]

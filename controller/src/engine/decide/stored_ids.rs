@@ -1,0 +1,97 @@
+//! The decision for an object whose stored ids another writer changed or removed.
+
+use drift_api::{CorrectedReason, CorrectionStatus};
+
+use super::status_writes::write_once;
+use crate::engine::corrections::Held;
+use crate::engine::decide::decision::Decision;
+use crate::engine::decide::situation::Situation;
+
+/// Returns the decision that replaces every request; `None` if all ids are those that the steps stored.
+pub(super) fn without_stored_ids(situation: &Situation<'_>, status: &CorrectionStatus) -> Option<Decision> {
+    let Situation { facts, target, .. } = situation;
+    let is_stored = |name: &str| target.stores.iter().any(|stored| **stored == *name);
+    let changed: Vec<String> =
+        status.ids.changed(&facts.stored, is_stored).map(|name| format!("status.{name}")).collect();
+    if changed.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "another writer changed or removed {}, which identifies the external resource: nothing is created, updated or \
+         deleted until it is set back, or the object gives the resource up",
+        changed.join(" and ")
+    );
+    let held = Decision::Nothing(Held::StoredIdChanged);
+    Some(write_once(situation, status, CorrectedReason::StoredIdChanged, &text, held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::corrections::Action;
+    use crate::engine::fixtures::{Scene, owns, set_corrected, status};
+    use drift_api::{ObservedReason, StoredIds};
+    use serde_json::{Value, json};
+
+    fn ids(present: Value) -> StoredIds {
+        StoredIds::of(["id", "zone"].into_iter(), Some(&present))
+    }
+
+    /// An owned object with stored ids, and the present values.
+    fn scene(stored: Value, present: Value) -> Scene {
+        let record = CorrectionStatus {
+            ids: ids(stored),
+            ..status(7, owns("db")).keeping(CorrectedReason::CorrectionApplied, "created", Some(3))
+        };
+        Scene::new().with_finalizer().with(|scene| {
+            scene.target.stores = Box::new(["id".into()]);
+            scene.target.actions.delete = true;
+            scene.facts.stored = ids(present);
+            set_corrected(&mut scene.object.conditions, &record);
+            scene.memory.land_status(record, scene.now);
+        })
+    }
+
+    #[test]
+    fn an_id_that_is_not_the_stored_one_stops_every_action() {
+        for reason in [ObservedReason::ExternalMissing, ObservedReason::FieldsDiffer, ObservedReason::InSync] {
+            for (present, is_held) in
+                [(json!({"id": "i-1", "zone": 2}), false), (json!({"id": "i-2"}), true), (json!({}), true)]
+            {
+                let living = scene(json!({"id": "i-1", "zone": 1}), present.clone()).observed(reason);
+                for scene in [living.clone(), living.with(|scene| scene.object.deleting = true)] {
+                    let told = matches!(scene.decide(), Decision::WriteStatus(status)
+                        if status.reason == Some(CorrectedReason::StoredIdChanged) && status.text.contains("status.id"));
+                    assert_eq!(told, is_held, "{reason} {present} {:?}", scene.decide());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_without_a_hash_counts_from_the_next_write() {
+        let scene = scene(json!({}), json!({"id": "i-1"})).observed(ObservedReason::FieldsDiffer);
+        let Decision::Correct(update) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
+        assert_eq!((update.action, update.before.ids), (Action::Update, ids(json!({"id": "i-1"}))));
+        let missing = scene.observed(ObservedReason::ExternalMissing);
+        let Decision::Correct(create) = missing.decide() else { unreachable!("{:?}", missing.decide()) };
+        assert!(create.before.ids.is_empty(), "what it makes has another id");
+    }
+
+    #[test]
+    fn the_record_is_cleared_once_the_id_is_back() {
+        let changed = scene(json!({"id": "i-1"}), json!({})).observed(ObservedReason::InSync);
+        let Decision::WriteStatus(record) = changed.decide() else { unreachable!("{:?}", changed.decide()) };
+        let back = changed.with(|scene| {
+            set_corrected(&mut scene.object.conditions, &record);
+            scene.memory.land_status(record.clone(), scene.now);
+            assert_eq!(scene.decide(), Decision::Nothing(Held::StoredIdChanged), "told once");
+            scene.facts.stored = ids(json!({"id": "i-1"}));
+        });
+        let Decision::WriteStatus(cleared) = back.observed(ObservedReason::InSync).decide() else { unreachable!() };
+        assert_eq!(
+            (cleared.reason, cleared.ids),
+            (Some(CorrectedReason::CorrectionApplied), ids(json!({"id": "i-1"})))
+        );
+    }
+}
