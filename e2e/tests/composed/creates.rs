@@ -6,6 +6,8 @@ use std::time::Duration;
 use drift_api::identity::Uid;
 use drift_api::timing::moment::Moment;
 
+use crate::ledger::Sent;
+
 /// Time after which one more create is allowed without a person.
 const REPEATED_AFTER: Duration = Duration::from_secs(3600);
 
@@ -13,6 +15,10 @@ const REPEATED_AFTER: Duration = Duration::from_secs(3600);
 struct Create {
     at: Moment,
     retry: Option<String>,
+    /// Its idempotency key.
+    key: String,
+    /// True if it was answered with a definite status.
+    is_answered: bool,
     /// Number of creates that followed it without a person.
     repeated: u32,
 }
@@ -36,15 +42,23 @@ impl Creates {
         let Some(last) = self.last.get(&(uid.clone(), resource.to_owned())) else { return true };
         let is_late = at.saturating_since(last.at) >= REPEATED_AFTER && last.repeated == 0;
         let is_asked = retry.is_some() && retry != last.retry.as_deref();
-        is_late || is_asked || self.hidden.contains(resource)
+        // A read that shows too little proves that an unanswered create made nothing.
+        let is_misled = !last.is_answered && self.hidden.contains(resource);
+        is_late || is_asked || is_misled
+    }
+
+    /// Records the answer of the request with this key.
+    pub(crate) fn note_answer(&mut self, key: &str) {
+        self.last.values_mut().filter(|last| last.key == key).for_each(|last| last.is_answered = true);
     }
 
     /// Records a create. `is_second` is true if the result of the last one may exist.
-    pub(crate) fn note(&mut self, (uid, resource): (&Uid, &str), retry: Option<&str>, (at, is_second): (Moment, bool)) {
-        let name = (uid.clone(), resource.to_owned());
-        let retry = retry.map(str::to_owned);
+    pub(crate) fn note(&mut self, sent: &Sent<'_>, is_second: bool) {
+        let &Sent { asked, resource, key, at, .. } = sent;
+        let name = (asked.object.id.uid.clone(), resource.to_owned());
+        let retry = asked.object.retry_requested().map(str::to_owned);
         let last = self.last.get(&name).filter(|last| is_second && last.retry == retry);
         let repeated = last.map_or(0, |last| last.repeated + 1);
-        self.last.insert(name, Create { at, retry, repeated });
+        self.last.insert(name, Create { at, retry, key: key.to_owned(), is_answered: false, repeated });
     }
 }

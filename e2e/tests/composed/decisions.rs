@@ -82,6 +82,11 @@ impl Decisions {
         self.deleted.insert(uid.clone());
     }
 
+    /// Returns true if the object's external deletion was reported as done.
+    pub(crate) fn was_deleted(&self, uid: &Uid) -> bool {
+        self.deleted.contains(uid)
+    }
+
     /// Records a poll that truly found the resource absent.
     pub(crate) fn note_absent(&mut self, uid: &Uid, correction: u64) {
         self.absent.insert((uid.clone(), correction));

@@ -2,6 +2,8 @@
 //!
 //! They stay unchanged. The random histories search for more.
 
+use drift_api::mutants::{Mutant, plant};
+
 use crate::events::Event;
 use crate::events::Event::{
     Absence, Advance, Alter, Attend, Bar, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Move, NeverDone,
@@ -12,7 +14,7 @@ use crate::history::History;
 use crate::jobs::JobEvent;
 use crate::outside::Fault;
 use crate::quiet::{Ending, War};
-use crate::targets::Text;
+use crate::targets::{KEYLESS, Text};
 use crate::world::Who::{Controller, Poller};
 
 /// A target that corrects and deletes, and does not adopt existing resources.
@@ -485,4 +487,58 @@ fn a_resource_named_during_a_correction_is_left() {
         Edit { object: 0, resource: 1, value: 2 },
     ];
     ends_well(active(adopts, made), edited, Ending::War(War::ChangeOutside));
+}
+
+/// The same target with creates that make another resource each time.
+const UNNAMED: Text = Text { edition: KEYLESS, ..PLAIN };
+
+/// Plays these events after a create whose first requests, up to any step, are answered, and whose next one is lost.
+/// They must end well, and with the fault of the engines one of them must not.
+fn creates_are_counted(mutant: Mutant, lost: Fault, events: &[Event]) {
+    let play = |steps: u8| {
+        let created = Create { object: 0, resource: 0, value: 1, labels: 1 };
+        let made = [created, Rest, Pass(10), Rest, Pass(10), Rest, Remove { resource: 0 }, Pass(60)];
+        // Absence is confirmed by the second poll.
+        let poll = [Deliver(Poller, 9), Attend(Poller), Advance(Poller, 4), Pass(3)];
+        let polls = poll.clone().into_iter().chain(poll.clone()).chain(poll);
+        let begun = [Event::Renew, Deliver(Controller, 9), Attend(Controller), Advance(Controller, steps)];
+        let begun = begun.into_iter().chain([Step(Controller, 0, lost)]);
+        let before = active(UNNAMED, made.into_iter().chain(polls).chain(begun));
+        History { events: before.into_iter().chain(events.iter().cloned()).collect(), ending: Ending::Free }.play()
+    };
+    for steps in 0..9 {
+        assert_eq!(play(steps), Ok(()), "after {steps} steps");
+    }
+    plant(Some(mutant));
+    let is_found = (0..9).any(|steps| play(steps).is_err());
+    plant(None);
+    assert!(is_found || cfg!(not(debug_assertions)), "{mutant:?} is not found");
+}
+
+#[test]
+fn a_create_that_takes_effect_late_is_waited_for() {
+    let minutes = [Rest, Pass(5), Rest, Pass(5), Rest, Pass(10), Rest, Pass(20), Rest, Pass(40), Rest];
+    creates_are_counted(Mutant::AbsentAtOnce, Fault::Late, &minutes);
+    creates_are_counted(Mutant::CreateUnrecorded, Fault::Late, &minutes);
+}
+
+#[test]
+fn a_create_of_the_former_leader_is_waited_for() {
+    let crashed: Vec<_> = [Crash(Controller), Rest, Pass(5), Rest, Pass(10), Rest, Pass(40), Rest].into();
+    creates_are_counted(Mutant::AbsentAtOnce, Fault::Late, &crashed);
+    let both: Vec<_> = [Crash(Poller), Crash(Controller), Rest, Pass(5), Rest, Pass(10), Rest, Pass(40), Rest].into();
+    creates_are_counted(Mutant::AbsentAtOnce, Fault::Late, &both);
+}
+
+#[test]
+fn an_accepted_create_that_no_read_shows_is_not_repeated() {
+    let minutes = [Rest, Pass(20), Rest, Pass(60), Rest, Pass(600), Rest, Pass(600), Rest];
+    let hidden: Vec<_> = [Event::Hide { resource: 0, hidden: true }].into_iter().chain(minutes).collect();
+    creates_are_counted(Mutant::CreateUnrecorded, Fault::None, &hidden);
+}
+
+#[test]
+fn a_deletion_waits_for_a_create_in_doubt() {
+    let deleted = [Delete { object: 0 }, Rest, Pass(5), Rest, Pass(10), Rest, Pass(30), Rest, Pass(90), Rest];
+    creates_are_counted(Mutant::DeletedInDoubt, Fault::Late, &deleted);
 }

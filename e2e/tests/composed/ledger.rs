@@ -274,9 +274,18 @@ impl Ledger {
         let is_excused = [&self.stripped, &self.left, &self.target_gone].iter().any(|excused| excused.contains(uid));
         let may_follow = self.creates.may_follow((uid, resource), asked.object.retry_requested(), at);
         let is_second = outside.has_create_of(uid, resource);
-        self.creates.note((uid, resource), asked.object.retry_requested(), (at, is_second));
+        self.creates.note(sent, is_second);
         self.ensure(is_excused || may_follow || !is_second, || {
             format!("a second resource is made: {resource} for {uid}")
+        });
+    }
+
+    /// Records a create that took effect late. It must not follow the end of an object whose deletion was reported as
+    /// done.
+    pub(crate) fn note_landed(&mut self, (uid, resource): (&Uid, &str), api: &ApiServer) {
+        let is_gone = !api.objects.values().any(|object| crate::watch::uid_of(object) == *uid);
+        self.ensure(!(is_gone && self.decisions.was_deleted(uid)), || {
+            format!("a create takes effect after the deletion: of {resource} for {uid}")
         });
     }
 
@@ -365,6 +374,9 @@ impl Ledger {
 
     /// Records the outcome of a request with this key.
     pub(crate) fn note_outcome(&mut self, key: &str, definite: bool) {
+        if definite {
+            self.creates.note_answer(key);
+        }
         if let Some((_, was)) = self.keys.get_mut(key) {
             *was |= definite;
         }

@@ -166,13 +166,17 @@ impl Outside {
         answer
     }
 
-    /// Lets late requests take effect.
-    pub(crate) fn land(&mut self, now: Moment) {
-        let (due, late) = std::mem::take(&mut self.late).into_iter().partition(|late| late.at <= now);
+    /// Lets late requests take effect. Returns the resources that they made, with their objects.
+    pub(crate) fn land(&mut self, now: Moment) -> Vec<(Uid, String)> {
+        let (due, late): (Vec<_>, _) = std::mem::take(&mut self.late).into_iter().partition(|late| late.at <= now);
         self.late = late;
+        let mut made = Vec::new();
         for LateRequest { request, uid, .. } in due {
-            self.apply(&request, &uid);
+            if self.apply(&request, &uid) == 201 {
+                made.push((uid, resource_of(&request)));
+            }
         }
+        made
     }
 
     /// Returns true if an earlier create for the object made the resource, or may still do so.

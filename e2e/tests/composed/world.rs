@@ -229,7 +229,9 @@ impl World {
 
     /// Delivers all events, and advances everything outside of our programs.
     pub(crate) fn hear(&mut self) {
-        self.outside.land(self.clock.moment);
+        for (uid, resource) in self.outside.land(self.clock.moment) {
+            self.ledger.note_landed((&uid, &resource), &self.api);
+        }
         let Self { api, outside, ledger, clock, .. } = self;
         jobs::go_on(&mut Scene { api, outside, ledger, clock: *clock });
         for who in [Who::Poller, Who::Controller] {
