@@ -13,7 +13,8 @@ const CRATES: [&str; 8] =
 /// The longest function, also of tests: what can be seen at once.
 const MAX_FUNCTION: usize = 60;
 /// Longer functions: each is a table with a row for each case, and a few lines that process it.
-const TABLES: [&str; 2] = ["every_listed_function_works", "the_advice_fits_the_part_of_the_answer"];
+const TABLES: [&str; 3] =
+    ["every_listed_function_works", "the_advice_fits_the_part_of_the_answer", "messages_read_as_documented"];
 /// The kinds of systems, by the enums of the language that list them.
 const KINDS: [(&str, &[&str]); 2] = [
     ("Source", &["Http", "Sql", "Ldap", "Kubernetes"]),

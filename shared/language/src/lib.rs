@@ -9,6 +9,7 @@ mod compare;
 mod correct;
 mod credentials;
 mod document;
+mod doubtful_create;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod hints;
@@ -28,7 +29,7 @@ mod yaml;
 
 pub use cel::{EvaluationError, Expression, Mistake, RawAnswers, SecretValues, ValueTemplate, Variables};
 pub use compare::{Compare, Form, ListKind, Meaning, RulePlace, Rules, WriteOnly, item_key, json_of};
-pub use correct::{Correct, CorrectLimits, Existing, Mode, RepeatedCreate, Windows};
+pub use correct::{Correct, CorrectLimits, Existing, Mode, Windows};
 pub use document::catalogue::{Catalogue, Refused, Texts, UnknownField};
 pub use document::manifests::{FoundDocument, Holder, HolderLabel, find_documents, manifests_of};
 pub use document::parse_document;
@@ -75,6 +76,7 @@ pub use systems::ldap::correct::LdapCorrect;
 pub use systems::ldap::read::LdapRead;
 pub use systems::ldap::step::LdapStep;
 pub use systems::nudge::NudgeCorrect;
+pub use systems::repeated_create::RepeatedCreate;
 pub use systems::single_value_answers::AnswerRules;
 pub use systems::sql::correct::{SqlCorrect, SqlStatement};
 pub use systems::sql::read::SqlRead;

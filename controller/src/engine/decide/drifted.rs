@@ -140,17 +140,13 @@ fn decide_timing(
     let unhealed = drift.current.tag.unhealed;
     let retry = object.retry_requested();
     let in_vain = drift.action == Action::Replace && drift.current.replaces_in_vain(status);
-    if in_vain && !memory.retry_is_requested(retry) {
-        let wait = Decision::Nothing(Held::AttemptsExhausted);
-        return write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait);
-    }
-    if drift.action == Action::Create
-        && let Some(decision) = without_knowledge(situation, status)
-    {
-        return decision;
-    }
+    let hopeless = match drift.action {
+        Action::Create => without_knowledge(situation, status),
+        _ if in_vain && !memory.retry_is_requested(retry) => Some(without_replacement(situation, status, drift)),
+        _ => None,
+    };
     let correction = || drift.correction(situation, status, claim_first);
-    if let Some(decision) = without_approval(situation, correction) {
+    if let Some(decision) = hopeless.or_else(|| without_approval(situation, correction)) {
         return decision;
     }
     let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
@@ -186,6 +182,12 @@ fn decide_timing(
         Room::From(until) => return Decision::Wait { until, why: Held::Limited },
     }
     Decision::Correct(Box::new(correction()))
+}
+
+/// Waits for an edit or a request after a replacement that did not remove the difference, and says so once.
+fn without_replacement(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>) -> Decision {
+    let wait = Decision::Nothing(Held::AttemptsExhausted);
+    write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait)
 }
 
 /// Waits for the next try after corrections that healed nothing, and says so once.

@@ -1,6 +1,5 @@
 //! `correct`: how the controller corrects drift, for every kind of system.
 
-mod repeated_create;
 mod windows;
 
 use crate::systems::actions::Actions;
@@ -10,7 +9,6 @@ use crate::yaml::{Content, Node, Reader, duration};
 use drift_api::object::field_paths::FieldPaths;
 use std::time::Duration;
 
-pub use repeated_create::RepeatedCreate;
 pub use windows::Windows;
 use windows::read_windows;
 

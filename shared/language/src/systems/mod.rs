@@ -7,6 +7,7 @@ pub(crate) mod keys;
 pub(crate) mod kubernetes;
 pub(crate) mod ldap;
 pub(crate) mod nudge;
+pub(crate) mod repeated_create;
 pub(crate) mod section;
 pub(crate) mod single_value_answers;
 pub(crate) mod sql;

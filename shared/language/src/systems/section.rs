@@ -8,11 +8,11 @@ use std::time::Duration;
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::cel::{Expression, ValueTemplate};
-use crate::correct::RepeatedCreate;
 use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::spec::objects::ObjectSelection;
 use crate::systems::actions::{Actions, MadeOf};
 use crate::systems::keys::Keys;
+use crate::systems::repeated_create::RepeatedCreate;
 use crate::yaml::{Node, Reader};
 
 /// The section of `read` for one kind of system.

@@ -1,7 +1,6 @@
 //! `correct.http`: corrections by requests to an HTTP server.
 
 use crate::cel::{DESIRED, EVERY_KEY, Expression, Scope};
-use crate::correct::RepeatedCreate;
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::actions::Actions;
@@ -14,6 +13,7 @@ use crate::systems::http::insecure::{check_credentials, goes_unread};
 use crate::systems::http::request::body::Body;
 use crate::systems::http::socket::read_socket;
 use crate::systems::http::tls::{Tls, read_tls};
+use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::systems::step_timeout::STEP_TIMEOUT;
 use crate::yaml::Node;

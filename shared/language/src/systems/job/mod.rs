@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use self::pod::{PodPart, read_labels, read_pod};
 use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
-use crate::correct::RepeatedCreate;
 use crate::systems::actions::Actions;
+use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::{CorrectSection, SentBy};
 use crate::yaml::{Node, Reader};
 use drift_api::object::field_paths::FieldPaths;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
-use crate::correct::RepeatedCreate;
 use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::secrets::secret_variable;
 use crate::spec::naming::{read_step_name, read_unanswered_steps};
 use crate::systems::actions::{Actions, MadeOf};
+use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};

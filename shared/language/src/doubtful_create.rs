@@ -1,22 +1,10 @@
-//! What a create does that is sent again because nobody knows if the first one took effect.
+//! The creates of a target whose result may be unknown: the effect of a repetition, and how the read shows it.
 
 use std::time::Duration;
 
+use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::step_timeout::STEP_TIMEOUT;
 use crate::target::Target;
-
-/// Effect of a repeated create.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RepeatedCreate {
-    /// It makes no second resource, because it names the resource: every write is a request to an address, an entry of
-    /// a directory, a statement that defines by name, or a manifest.
-    #[default]
-    Harmless,
-    /// It makes no second resource, because the system recognizes its Idempotency-Key.
-    Keyed,
-    /// It may make a second resource.
-    Duplicates,
-}
 
 /// Minimum time for which absence must be found before it counts after a create in doubt. Gateways and replicas of
 /// common systems show a new resource within seconds, and a request whose connection broke ends within that time.
