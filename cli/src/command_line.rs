@@ -60,7 +60,8 @@ pub(crate) enum Command {
     Resume(RequestSettings),
     /// Request an immediate poll of objects
     Poll(PollSettings),
-    /// Request one more try of what AttemptsExhausted, AbsenceContradicted, CreationInDoubt, DeletionUnclear or an open breaker holds
+    /// Request one more try of what AttemptsExhausted, AbsenceContradicted, CreationInDoubt, DeletionUnclear or an open breaker
+    /// holds, or confirm the loss of one resource that AllMissing holds
     #[command(after_help = RETRY_EXAMPLES)]
     Retry(RequestSettings),
     /// Give up the external resource that an object owns: it stays as it is, and another object may have it

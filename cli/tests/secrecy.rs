@@ -176,7 +176,7 @@ fn told((target, credentials): (&Target, &Credentials<'_>), status: u16, said: &
     let subject = Subject { credentials: Some(credentials), ..Subject::from(&object) };
     let found = compare(target, subject, observation.clone());
     let lean = LeanObject::prune(&object, &target.poll_fields);
-    let known = Known { in_sync: true, found_at: None };
+    let known = Known { in_sync: true, ..Known::default() };
     let verdict = reach_verdict(&found.finding, &Basis::of(&lean, None), None, &known);
     let shown = match &observation {
         Ok(Observation::Present(value)) => Shown::Present(observed(target, subject, value)),

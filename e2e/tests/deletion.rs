@@ -437,9 +437,9 @@ fn sharing(world: &World, outside: &Outside) -> Result<Target> {
 async fn takes_over(world: &World, toxiproxy: &Toxiproxy, outside: &Outside) -> Result<Value> {
     world.delete_proxy("web").await?;
     world.wait_until_gone("web").await?;
-    // It is polled before it may act.
-    world.wait_for_note("web-copy", "True", "CorrectionApplied").await?;
-    let heir = world.wait_until_verified("web-copy").await?;
+    // It is polled before it may act. It owns nothing, and says so.
+    world.wait_for_note("web-copy", "False", "NotOurs").await?;
+    let heir = world.wait_for_verdict("web-copy", "False", "InSync").await?;
     ensure!(toxiproxy.proxy("web").await?.is_some() && outside.count("DELETE") == 0, "{:?}", outside.requests());
     Ok(heir)
 }

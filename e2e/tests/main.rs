@@ -1,6 +1,7 @@
 //! All end-to-end tests, in one test binary with a shared API server. Each module tests one behaviour.
 
 mod admission;
+mod all_missing;
 mod api_server;
 mod approval;
 mod attestations;
@@ -58,6 +59,7 @@ mod storms;
 mod stuck;
 mod tokens_of_other_kinds;
 mod toxiproxy;
+mod unwritten;
 mod versions;
 mod windows;
 mod world;

@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::command_line::{Command, RunningSettings};
-use crate::run::attestation::{AttestationList, Attestations, no_annotations};
+use crate::run::attestation::{AttestationList, Statements, no_annotations};
 use crate::run::condition_writes::VerdictCleaner;
 use crate::run::context::Context;
 use crate::run::hint_inbox::webhooks::Webhooks;
@@ -157,7 +157,7 @@ impl Program {
         let context = self.context.for_term();
         let Context { configuration, attestations, notes, watches, .. } = &*context;
         notes.begin(&self.lease);
-        let to_annotations = |list: &Attestations| attestations.to_annotations(list, &context.health);
+        let to_annotations = |list: &Statements| attestations.to_annotations(list, &context.health);
         let start = |target, stop| work(context.clone(), target, stop);
         let working = supervise(configuration.clone(), ended.clone(), start);
         let cleaner = VerdictCleaner(context.clone());

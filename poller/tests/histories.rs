@@ -662,7 +662,7 @@ fn a_write_whose_answer_was_lost_is_our_own() {
     world.take(Step::LoseAnswer);
     world.run_for(Duration::from_millis(1));
     assert_eq!((world.status(), world.writes), (Some(ConditionStatus::True), 1));
-    assert!(world.state.owes_verdict().is_none(), "it is taken for somebody else's");
+    assert!(world.state.owes_verdict(world.now.moment).is_none(), "it is taken for somebody else's");
     assert!(!world.state.wants_prompt_poll(), "it is polled to put right what nobody did");
 }
 

@@ -2,6 +2,7 @@
 
 use drift_api::condition::{Condition, ConditionKind, ConditionStatus, Verdict};
 use drift_api::object::LeanObject;
+use drift_api::unwritten::Doubt;
 use serde_json::{Value, json};
 
 use super::answers::Answer;
@@ -51,6 +52,8 @@ pub struct Explanation {
     /// Status, reason and message of what the poller would say.
     verdict: Value,
     stands: Vec<Condition>,
+    /// What the poller's Lease says against its condition.
+    doubt: Option<Doubt>,
     written: StatusWrites,
     /// The deletion, if one was requested; then there is no verdict.
     deletion: Option<Deletion>,
@@ -88,6 +91,7 @@ impl Explanation {
             status,
             verdict,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            doubt: None,
             written: StatusWrites::default(),
             deletion,
             action,
@@ -115,6 +119,7 @@ impl Explanation {
             status: ConditionStatus::Unknown,
             verdict: Value::Null,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            doubt: None,
             written: StatusWrites::default(),
             deletion: Deletion::of(object, None),
             action: None,
@@ -122,6 +127,12 @@ impl Explanation {
             held: vec!["by what that text says; where you have it, -f FILE explains by it".to_owned()],
             answers: Vec::new(),
         }
+    }
+
+    /// The same with what the poller's Lease says against its condition.
+    #[must_use]
+    pub(crate) fn with_doubt(self, doubt: Option<Doubt>) -> Self {
+        Self { doubt, ..self }
     }
 
     /// The same with the programs' last writes on the object's status.
@@ -181,7 +192,7 @@ impl Explanation {
         let verdict = if self.verdict.is_null() { Vec::new() } else { vec![verdict()] };
         let stands = match self.stands.as_slice() {
             [] => vec!["nothing yet".to_owned()],
-            stands => stands.iter().map(|condition| current(condition, &self.written)).collect(),
+            stands => stands.iter().map(|condition| self.said_by(condition)).collect(),
         };
         let deleting = self.deletion.as_ref().map(Deletion::lines).unwrap_or_default();
         let mut paragraphs = vec![
@@ -195,6 +206,15 @@ impl Explanation {
         paragraphs.extend([("held", self.held.clone()), ("follows", self.outlook())]);
         paragraphs.retain(|(_, lines)| !lines.is_empty());
         paragraphs
+    }
+
+    /// A condition, in brackets if the poller does not stand by it.
+    fn said_by(&self, condition: &Condition) -> String {
+        let said = current(condition, &self.written);
+        match self.doubt.filter(|_| condition.kind == ConditionKind::Observed) {
+            Some(doubt) => format!("{} ({said})", doubt.as_str()),
+            None => said,
+        }
     }
 
     /// What follows; of a deletion also where something holds it, since what becomes of the external resource is the question then.
@@ -227,6 +247,7 @@ impl Explanation {
             "kind": self.kind, "object": self.object, "target": self.target, "document": self.place,
             "asked": self.poll.asked, "answers": self.answers.iter().map(Answer::json).collect::<Vec<_>>(), "observed": observed, "failure": failure, "causes": self.poll.causes, "differs": self.poll.differing,
             "verdict": self.verdict, "stands": self.stands.iter().map(Condition::to_json).collect::<Vec<_>>(),
+            "doubt": self.doubt.map(Doubt::as_str),
             "written": {
                 "driftObserved": self.written.of_condition(ConditionKind::Observed),
                 "driftCorrected": self.written.of_condition(ConditionKind::Corrected),

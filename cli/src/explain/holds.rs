@@ -7,13 +7,14 @@ use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, Obs
 use drift_api::held_corrections::{HeldCorrections, Hold};
 use drift_api::names::RETRY_REQUESTED_ANNOTATION;
 use drift_api::object::LeanObject;
+use drift_api::unwritten::Doubt;
 use drift_language::{Existing, Mode, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::deleting::{deletion_holds, paused, suspended, window};
 use crate::ownership::{Dispute, stepped_back};
-use crate::targets::leases::attestations;
+use crate::targets::leases::{attestations, unwritten};
 
 /// What is known of one object and its target.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,15 @@ pub(crate) struct Leases {
     pub(crate) poller: Result<Option<Value>, String>,
     /// The controller's.
     pub(crate) controller: Result<Option<Value>, String>,
+}
+
+impl Leases {
+    /// Returns what the poller's Lease says against the condition of an object of a target.
+    pub(crate) fn doubt_of(&self, target: &str, object: &LeanObject, now: Timestamp) -> Option<Doubt> {
+        let lease = self.poller.as_ref().ok()?.as_ref();
+        let attested = attestations(lease, now)?;
+        Doubt::of(&object.id, attested.get(target), unwritten(lease, now).get(target)).filter(|_| !object.deleting)
+    }
 }
 
 #[cfg(test)]
@@ -135,6 +145,10 @@ fn idle(facts: Facts<'_>) -> Option<String> {
             "the external system refused the create because it exists already: one create an hour is tried, or one at once by a \
              new value of the annotation {RETRY_REQUESTED_ANNOTATION}"
         )),
+        ConditionStatus::Unknown if verdict.reason == ObservedReason::AllMissing => Some(format!(
+            "the read finds none of the target's resources: one that is found ends this, and a new value of the annotation \
+             {RETRY_REQUESTED_ANNOTATION} confirms the loss of this one"
+        )),
         ConditionStatus::Unknown => {
             Some("the poll gave no result, and the controller corrects only drift that a poll found".to_owned())
         }
@@ -181,7 +195,15 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
         );
     }
     if note.reason == Some(CorrectedReason::IdentityChanged) {
-        held.push("its identity was edited, and what it had before is still outside (IdentityChanged)".to_owned());
+        let claimed_in = note.owned().and_then(|owned| owned.scope).filter(|claimed_in| *claimed_in != target.scope.id);
+        held.push(match claimed_in {
+            Some(claimed_in) => format!(
+                "the target's scope changed from {claimed_in} to {}, and what it owns is in the former (IdentityChanged): `scope: \"id \
+                 {claimed_in}\"` in the target keeps the claim, if that is the same external system",
+                target.scope.id
+            ),
+            None => "its identity was edited, and what it had before is still outside (IdentityChanged)".to_owned(),
+        });
     }
     if note.reason == Some(CorrectedReason::StoredIdChanged) {
         held.push(format!("{} (StoredIdChanged)", note.text));
@@ -243,7 +265,7 @@ fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     match leases.poller.as_ref().map(|lease| attestations(lease.as_ref(), now)) {
         Err(why) => held.push(format!("the poller's attestations are not known: {why}")),
         Ok(None) => held.push("no poller holds its Lease at the moment, so no poller confirms the verdict: look at the Pods of drift-poller".to_owned()),
-        Ok(Some(attestations)) => held.extend(unattested(facts, &attestations)),
+        Ok(Some(attestations)) => held.extend(unattested(facts, leases, (&attestations, now))),
     }
     held
 }
@@ -263,7 +285,17 @@ fn of_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<Strin
 }
 
 /// Why the poller does not attest what stands on the object.
-fn unattested(facts: Facts<'_>, attestations: &BTreeMap<String, Attestation>) -> Option<String> {
+fn unattested(
+    facts: Facts<'_>,
+    leases: &Leases,
+    (attestations, now): (&BTreeMap<String, Attestation>, Timestamp),
+) -> Option<String> {
+    if let Some(Doubt::Unwritten(word)) = leases.doubt_of(&facts.target.name, facts.object, now) {
+        return Some(format!(
+            "{}, so it does not attest what stands on the object: Events WriteRefused say why",
+            word.sentence()
+        ));
+    }
     match attestations.get(&facts.target.name) {
         None => Some("the poller does not attest the target at the moment (its Lease does not list it)".to_owned()),
         // Exceptions to another text say nothing of this one.

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, CurrentVerdict, Verdict};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason, Verdict};
 use drift_api::names::{CONTROLLER_LEASE, PROJECTED_TOKENS};
 use drift_api::object::LeanObject;
 use drift_kube::process::clock;
@@ -41,6 +41,7 @@ use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, appraise};
+use drift_poller::engine::judgement::total_loss::{all_missing, is_confirmed_loss};
 use drift_poller::engine::judgement::verdict::{Basis, Known, reach_verdict};
 use holds::{Leases, holds};
 use invalid_answer::describe;
@@ -234,7 +235,8 @@ async fn explain(
     causes.extend(describe(&target, subject, &polled));
     let poll = Poll { causes, ..shown(&target, &polled, subject) };
     let answers = if settings.show_answer { answers(&target, subject, &polled.exchanges) } else { Vec::new() };
-    Ok(Explanation::new(facts, poll, follows).with_writes(written).with_answers(answers))
+    let doubt = leases.doubt_of(&target.name, &object, clock::wall()).filter(|_| is_deployed);
+    Ok(Explanation::new(facts, poll, follows).with_writes(written).with_doubt(doubt).with_answers(answers))
 }
 
 /// Adds the way that needs no cluster.
@@ -253,6 +255,12 @@ fn judge(
 ) -> Verdict {
     let basis = Basis { moved: 0, ..Basis::of(object, rendered.desired_hash) };
     let creates = target.correct.mode.corrects() && target.correct.actions().create;
+    // One object cannot tell whether the read lost the others too, so what the poller found about them stands.
+    let is_held = current.is_some_and(|current| current.reason == ObservedReason::AllMissing)
+        && *finding == Finding::Absent
+        && !is_confirmed_loss(object, current, true);
+    let held = Finding::Failed(all_missing(None));
+    let finding = if is_held { &held } else { finding };
     reach_verdict(finding, &Basis { contradicted: basis.contradicted && creates, ..basis }, current, &Known::default())
 }
 

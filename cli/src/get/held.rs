@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use drift_api::attestation::Attestation;
 use drift_api::held_corrections::{HeldCorrections, Hold};
 use drift_api::object::LeanObject;
+use drift_api::unwritten::{Doubt, UnwrittenTargets};
 use drift_language::Target;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -16,6 +17,8 @@ use drift_poller::engine::object::overview::Next;
 pub(super) struct LeaseHolds {
     /// The poller's attestations; `None` if its Lease could not be read.
     attested: Option<BTreeMap<String, Attestation>>,
+    /// The verdicts that the poller cannot write.
+    unwritten: UnwrittenTargets,
     /// The controller's holds, `None` within if no controller holds its Lease; `None` if the Lease could not be read.
     held: Option<Option<HeldCorrections>>,
 }
@@ -27,7 +30,19 @@ impl LeaseHolds {
         controller: Result<Option<Value>, ()>,
         now: Timestamp,
     ) -> Self {
-        Self { attested, held: controller.ok().map(|lease| HeldCorrections::on_lease(lease.as_ref(), now)) }
+        let held = controller.ok().map(|lease| HeldCorrections::on_lease(lease.as_ref(), now));
+        Self { attested, held, unwritten: UnwrittenTargets::new() }
+    }
+
+    /// The same with the verdicts that the poller cannot write.
+    pub(super) fn with_unwritten(self, unwritten: UnwrittenTargets) -> Self {
+        Self { unwritten, ..self }
+    }
+
+    /// What the poller's Lease says against the verdict on an object of this target.
+    pub(super) fn doubt_of(&self, target: &str, object: &LeanObject) -> Option<Doubt> {
+        let attestation = self.attested.as_ref()?.get(target);
+        Doubt::of(&object.id, attestation, self.unwritten.get(target)).filter(|_| !object.deleting)
     }
 
     /// The first reason that holds what would come next.

@@ -41,7 +41,8 @@ impl ListedTargets {
         is_wanted.then(|| {
             let row = Row::of((&one.target, &one.objects), &seen.object);
             let held = |target| self.holds.borrow().hold_of(target, &seen.object, row.next, clock::wall());
-            Row { hold: one.target.text().and_then(held), ..row }
+            let doubt = self.holds.borrow().doubt_of(one.target.name(), &seen.object);
+            Row { hold: one.target.text().and_then(held), doubt, ..row }
         })
     }
 }

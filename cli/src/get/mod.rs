@@ -193,6 +193,7 @@ async fn look_up(
         warn(&format!("{sentence}: NEXT does not show what the controller holds"))?;
     }
     let holds = LeaseHolds::of(live.attested, controller.map_err(|_| ()), clock::wall());
+    let holds = holds.with_unwritten(live.unwritten);
     Ok(ListedTargets {
         known,
         troubles: live.troubles,
@@ -211,7 +212,8 @@ async fn follow_holds(client: &kube::Client, settings: &GetSettings, listed: &Li
         let poller = lease_notes(client, targets_namespace, poller_lease).await;
         let controller = read_lease(client, targets_namespace, &settings.controller_lease).await.map_err(|_| ());
         let attested = poller.unread.is_none().then_some(poller.attested);
-        *listed.holds.borrow_mut() = LeaseHolds::of(attested, controller, clock::wall());
+        let holds = LeaseHolds::of(attested, controller, clock::wall());
+        *listed.holds.borrow_mut() = holds.with_unwritten(poller.unwritten);
         listed.holds_read.notify_one();
     }
 }

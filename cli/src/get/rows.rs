@@ -7,6 +7,7 @@ use age::age;
 use drift_api::condition::{ConditionStatus, Tag, named_fields};
 use drift_api::held_corrections::Hold;
 use drift_api::object::LeanObject;
+use drift_api::unwritten::Doubt;
 use drift_language::ObjectSelection;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -54,6 +55,8 @@ pub(crate) struct Row {
     pub(crate) next: Next,
     /// The hold of that step.
     pub(crate) hold: Option<Hold>,
+    /// What the poller's Lease says against the verdict.
+    pub(crate) doubt: Option<Doubt>,
     /// True if it was followed, and is gone now.
     pub(crate) gone: bool,
 }
@@ -144,14 +147,16 @@ impl Row {
             lacks_rights: false,
             next: Next::of(target.text(), object),
             hold: None,
+            doubt: None,
             gone: false,
         }
     }
 
-    /// The status: Unknown without a verdict on the current spec, and `None` if the object is being deleted.
+    /// The status: Unknown without a verdict on the current spec that the poller stands by, and `None` if the object is
+    /// being deleted.
     #[must_use]
     pub(crate) fn status(&self) -> Option<ConditionStatus> {
-        let present = self.observed.as_ref().filter(|observed| !observed.is_outdated);
+        let present = self.observed.as_ref().filter(|observed| !observed.is_outdated && self.doubt.is_none());
         (!self.deleting).then(|| present.map_or(ConditionStatus::Unknown, |observed| observed.status))
     }
 
@@ -173,7 +178,7 @@ impl Row {
             format!("{}/{}", self.kind, self.name),
             observed.and_then(|_| self.status()).map_or(NOTHING, ConditionStatus::as_str).to_owned(),
             text(observed.and_then(|observed| age(&observed.since, now))),
-            text(observed.map(Observed::said_reason).or_else(|| self.reason_without_verdict().map(str::to_owned))),
+            text(observed.map(|observed| self.said_reason(observed)).or_else(|| self.reason_without_verdict())),
             text(observed.map(|observed| observed.fields.join(","))),
             text(self.corrected.as_ref().map(|corrected| corrected.said_reason().to_owned())),
             text(self.next_cell()),
@@ -184,9 +189,16 @@ impl Row {
         cells.iter().map(|cell| printable(cell)).collect()
     }
 
+    /// The reason of the verdict, in brackets if the poller does not stand by it.
+    fn said_reason(&self, observed: &Observed) -> String {
+        let reason = observed.said_reason();
+        self.doubt.map_or(reason.clone(), |doubt| format!("{} ({reason})", doubt.as_str()))
+    }
+
     /// The reason for which it has no verdict, where one is known.
-    fn reason_without_verdict(&self) -> Option<&'static str> {
-        if self.deleting { Some(DELETING) } else { self.lacks_rights.then_some(RIGHTS_MISSING) }
+    fn reason_without_verdict(&self) -> Option<String> {
+        let reason = || self.lacks_rights.then_some(RIGHTS_MISSING).or(self.doubt.map(Doubt::as_str));
+        if self.deleting { Some(DELETING.to_owned()) } else { reason().map(str::to_owned) }
     }
 
     /// The poller's message, why the last correction is not in effect, and what holds the next one.
@@ -227,7 +239,7 @@ impl Row {
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
             "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": next,
-            "held": self.hold.as_ref().map(Hold::json), "gone": self.gone, "lacksRights": self.lacks_rights,
+            "held": self.hold.as_ref().map(Hold::json), "gone": self.gone, "lacksRights": self.lacks_rights, "doubt": self.doubt.map(Doubt::as_str),
             "driftObserved": observed, "driftCorrected": corrected,
         })
     }

@@ -50,7 +50,7 @@ pub(super) async fn watch(
         wanted,
         output,
         followed: Followed::new(wanted.clone()),
-        awaiting: BTreeMap::new(),
+        objects: BTreeMap::new(),
         list: None,
     };
     let printing = async {
@@ -80,8 +80,8 @@ struct Watching<'s> {
     wanted: &'s Wanted,
     output: GetOutput,
     followed: Followed,
-    /// The objects whose next step is the controller's.
-    awaiting: BTreeMap<RowKey, SeenObject>,
+    /// The listed objects, whose rows change with the Leases too.
+    objects: BTreeMap<RowKey, SeenObject>,
     /// Once all lists have come.
     list: Option<FollowedList>,
 }
@@ -109,7 +109,7 @@ impl Watching<'_> {
             let row = self.listed.row_of(self.of_collections.get(place.0)?, seen)?;
             self.followed.held_again(place, row)
         };
-        let rows: Vec<_> = self.awaiting.iter().filter_map(row_of).collect();
+        let rows: Vec<_> = self.objects.iter().filter_map(row_of).collect();
         list.lines(&rows, clock::wall())
     }
 
@@ -119,7 +119,7 @@ impl Watching<'_> {
             Change::Found(seen, _) | Change::Changed(seen) => return self.seen(number, &seen).into_iter().collect(),
             Change::Deleted(seen) => {
                 let place = (number, seen.object.id.uid.to_string());
-                self.awaiting.remove(&place);
+                self.objects.remove(&place);
                 return self.followed.left(&place).into_iter().collect();
             }
             Change::ListEnded => {
@@ -145,10 +145,9 @@ impl Watching<'_> {
     fn seen(&mut self, number: usize, seen: &SeenObject) -> Option<Row> {
         let place = (number, seen.object.id.uid.to_string());
         let row = self.listed.row_of(self.of_collections.get(number)?, seen);
-        if row.as_ref().is_some_and(|row| row.next.awaits_controller(&seen.object)) {
-            self.awaiting.insert(place.clone(), seen.clone());
-        } else {
-            self.awaiting.remove(&place);
+        match row {
+            Some(_) => _ = self.objects.insert(place.clone(), seen.clone()),
+            None => _ = self.objects.remove(&place),
         }
         match row {
             Some(row) => self.followed.seen(place, row),

@@ -1,6 +1,6 @@
 //! The annotation that each request sets on an object, and the `kubectl annotate` that does the same.
 
-use drift_api::condition::CorrectedReason;
+use drift_api::condition::{CorrectedReason, ObservedReason};
 use drift_api::names::{
     GIVE_UP_ANNOTATION, PAUSED_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, TRUE,
 };
@@ -88,7 +88,11 @@ impl ObjectRequest {
         if object.conditions.observed().is_none() {
             return Some("driftObserved does not stand on it: perhaps no target is about it");
         }
+        let observed = object.conditions.observed().and_then(|condition| ObservedReason::parse(&condition.reason));
         match self {
+            Self::Retry if observed == Some(ObservedReason::AllMissing) => {
+                Some("this confirms that its external resource is gone: it is created anew if the target creates")
+            }
             Self::Retry
                 if !matches!(
                     reason,
@@ -101,7 +105,7 @@ impl ObjectRequest {
                 ) =>
             {
                 Some(
-                    "a retry hastens what AttemptsExhausted, AbsenceContradicted, CreationInDoubt, DeletionUnclear or an open breaker holds, or what could not be sent, and nothing else",
+                    "a retry confirms the loss of what AllMissing holds, and hastens what AttemptsExhausted, AbsenceContradicted, CreationInDoubt, DeletionUnclear or an open breaker holds, or what could not be sent, and nothing else",
                 )
             }
             Self::Retry if reason == Some(CorrectedReason::DeletionUnclear) => None,

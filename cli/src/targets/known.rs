@@ -10,6 +10,7 @@ use std::sync::Arc;
 use drift_api::attestation::Attestation;
 use drift_api::names::{TARGETS_LABEL, TRUE};
 use drift_api::object::LeanObject;
+use drift_api::unwritten::UnwrittenTargets;
 use drift_language::manifests_of;
 use drift_language::{Catalogue, DocumentName, ObjectSelection, Problem, Target, Texts};
 use serde_json::Value;
@@ -19,6 +20,8 @@ use serde_json::Value;
 pub(crate) struct LeaseNotes {
     /// The targets that it attests; none where no poller holds the Lease.
     pub(crate) attested: BTreeMap<String, Attestation>,
+    /// The verdicts that it cannot write.
+    pub(crate) unwritten: UnwrittenTargets,
     /// Places in which targets have, or had, objects.
     pub(crate) places: Vec<NotedPlace>,
     /// The reason for which the Lease could not be read; then the rest is empty.
@@ -47,6 +50,8 @@ pub(crate) struct LiveTargets {
     pub(crate) troubles: Vec<String>,
     /// The poller's attestations, none if no poller holds its Lease; `None` if the Lease could not be read.
     pub(crate) attested: Option<BTreeMap<String, Attestation>>,
+    /// The verdicts that the poller cannot write.
+    pub(crate) unwritten: UnwrittenTargets,
 }
 
 /// The reason for which an edit of a good text may have no effect.
@@ -115,7 +120,7 @@ impl LiveTargets {
                 .map(|why| format!("{why}: targets that are active by an earlier text could not be looked for")),
         );
         let attested = notes.unread.is_none().then(|| notes.attested.clone());
-        Self { good, by_last_good, troubles, attested }
+        Self { good, by_last_good, troubles, attested, unwritten: notes.unwritten.clone() }
     }
 
     /// Targets that are not those of a cluster.

@@ -1,10 +1,11 @@
-//! The attestations on the poller's Lease.
+//! The attestations and the unwritten verdicts on the poller's Lease.
 
 use std::collections::BTreeMap;
 
 use drift_api::attestation::Attestation;
 use drift_api::lease::annotation_of_holder;
-use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
+use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, UNWRITTEN_ANNOTATION};
+use drift_api::unwritten::{UnwrittenTargets, parse_annotation};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -14,4 +15,11 @@ pub(crate) fn attestations(lease: Option<&Value>, now: Timestamp) -> Option<BTre
     let text = annotation_of_holder(lease?, ATTESTED_TARGETS_ANNOTATION, now)?;
     let list: BTreeMap<String, String> = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     Some(list.into_iter().filter_map(|(target, text)| Some((target, Attestation::parse(&text)?))).collect())
+}
+
+/// The verdicts that the poller that holds this Lease cannot write.
+#[must_use]
+pub(crate) fn unwritten(lease: Option<&Value>, now: Timestamp) -> UnwrittenTargets {
+    let text = lease.and_then(|lease| annotation_of_holder(lease, UNWRITTEN_ANNOTATION, now)).flatten();
+    text.map(parse_annotation).unwrap_or_default()
 }

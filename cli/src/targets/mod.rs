@@ -23,7 +23,7 @@ use crate::cluster::{TargetsSettings, kind_of, read_lease, read_object, target_m
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
-use leases::attestations;
+use leases::{attestations, unwritten};
 use status_writes::StatusWrites;
 
 /// The known targets of a namespace.
@@ -68,6 +68,7 @@ fn notes_on(lease: Option<&Value>) -> LeaseNotes {
     };
     LeaseNotes {
         attested: attestations(lease, clock::wall()).unwrap_or_default(),
+        unwritten: unwritten(lease, clock::wall()),
         places: noted.iter().map(place).collect(),
         unread: None,
     }

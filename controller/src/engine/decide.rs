@@ -174,8 +174,13 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
     let cleared = || {
         // A claim that only permits a create is void once another party created the resource.
         let claim = status.claim.clone().filter(|claim| matches!(claim, Claim::Owns(_)));
-        let applied = status.keeping(CorrectedReason::CorrectionApplied, "in sync again", generation);
-        Decision::WriteStatus(CorrectionStatus { claim, unseen: None, ..applied })
+        // Without a claim, a correction in effect would look like ownership. A nudge owns nothing, and its correction is
+        // in effect all the same.
+        let (reason, text) = match claim.is_some() || situation.target.actions.nudge {
+            true => (CorrectedReason::CorrectionApplied, "in sync again"),
+            false => (CorrectedReason::NotOurs, "in sync, and the object does not own the external resource"),
+        };
+        Decision::WriteStatus(CorrectionStatus { claim, unseen: None, ..status.keeping(reason, text, generation) })
     };
     match status.reason {
         Some(CorrectedReason::NotOurs | CorrectedReason::AwaitingApproval)
@@ -183,7 +188,7 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
         {
             Decision::WriteStatus(CorrectionStatus::default())
         }
-        // The object was corrected before. Reusing that number for the next correction would repeat the same request.
+        Some(CorrectedReason::NotOurs) if status.claim.is_none() => Decision::Nothing(Held::InSync),
         Some(CorrectedReason::NotOurs) => cleared(),
         Some(
             CorrectedReason::CorrectionStarted

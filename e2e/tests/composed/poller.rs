@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::UnwrittenWord;
 use drift_api::attestation::Attestation;
 use drift_api::condition::{Condition, ConditionStatus, ObservedReason, PatchBase, StatusFields, condition_patch};
 use drift_api::identity::Uid;
@@ -24,7 +25,7 @@ use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::engine::poll::request::Request;
 use drift_poller::engine::schedule::Now;
 use drift_poller::engine::writes::slow_lane::SlowLane;
-use drift_poller::engine::writes::write_attempts::WriteOutcome;
+use drift_poller::engine::writes::write_attempts::{self, WriteOutcome};
 use drift_poller::engine::{self, Effect, EndedWrite, Input, PollOrder, PollResult, Postponed, SharedState};
 use drift_systems::HttpReply;
 use serde_json::Value;
@@ -240,7 +241,7 @@ impl Poller {
                     continue;
                 }
                 Effect::Traverse(_) => unreachable!("the targets read no collection"),
-                Effect::Report(_) | Effect::WakeAt(_) => continue,
+                Effect::Unwritten(_) | Effect::Report(_) | Effect::WakeAt(_) => continue,
             };
             self.tasks.push(Task { target: name, text, since: clock.moment, step });
         }
@@ -381,13 +382,15 @@ fn send(
     let patch = condition_patch(&base, before.conditions.observed.as_ref(), condition, &StatusFields::NONE);
     let api: &mut ApiServer = scene.api;
     let current = api.objects.get(&*before.id.name).cloned();
+    let refusal =
+        write_attempts::Refusal { sentence: "a missing right".to_owned(), word: UnwrittenWord::RightsMissing };
     let written = call(fault, api, |api| api.patch(&before.id.name, &patch, true));
     scene.ledger.note_verdict(before, condition, current.as_ref(), scene.api);
     match written {
         Ok(object) => (WriteOutcome::Written, Some(object)),
         Err(Refusal::Moved) => (WriteOutcome::Moved, scene.api.read(&before.id.name, &before.id.uid)),
         Err(Refusal::Gone) => (WriteOutcome::Gone, None),
-        Err(Refusal::Refused) => (WriteOutcome::Refused("a missing right".to_owned()), None),
+        Err(Refusal::Refused) => (WriteOutcome::Refused(refusal), None),
         Err(Refusal::Unavailable) => (WriteOutcome::Unavailable, None),
     }
 }

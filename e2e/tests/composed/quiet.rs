@@ -3,9 +3,12 @@
 //!
 //! The correct state follows only from the objects, the targets and the claims.
 
-use drift_api::condition::CurrentVerdict;
+use drift_api::condition::{CurrentVerdict, ObservedReason};
 use drift_api::identity::Uid;
-use drift_api::names::{DRIFT_CORRECTED, FINALIZER, GIVE_UP_ANNOTATION, POLL_REQUESTED_ANNOTATION};
+use drift_api::names::{
+    DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, GIVE_UP_ANNOTATION, POLL_REQUESTED_ANNOTATION,
+    RETRY_REQUESTED_ANNOTATION,
+};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use serde_json::{Value, json};
@@ -132,8 +135,9 @@ fn settle(world: &mut World, ending: Ending) {
     let mut quiet = 0;
     let mut before = (world.ledger.writes, world.outside.writes);
     let mut wrong = None;
-    for _ in 0..MOST_LOOKS {
+    for look in 0..MOST_LOOKS {
         world.clock.moment += std::time::Duration::from_secs(STEP);
+        confirm_losses(world, look);
         world.hear();
         world.rest();
         if world.ledger.violation.is_some() {
@@ -148,6 +152,18 @@ fn settle(world: &mut World, ending: Ending) {
         }
     }
     world.ledger.violate(wrong.unwrap_or_else(|| "it is never quiet".to_owned()));
+}
+
+/// Confirms as a person that the resources are gone that the read does not find any more.
+fn confirm_losses(world: &mut World, look: usize) {
+    let is_held = |object: &Value| entry(object, DRIFT_OBSERVED).is_some_and(|entry| entry["reason"] == "AllMissing");
+    let held: Vec<String> =
+        world.api.objects.iter().filter(|(_, object)| is_held(object)).map(|(name, _)| name.clone()).collect();
+    for name in held {
+        world.api.edit(&name, |object| {
+            object["metadata"]["annotations"][RETRY_REQUESTED_ANNOTATION] = format!("look {look}").into();
+        });
+    }
 }
 
 fn lift_bars(world: &mut World, ending: Ending) {
@@ -184,7 +200,8 @@ fn lift_bars(world: &mut World, ending: Ending) {
 fn is_unclear(world: &World, object: &Value) -> bool {
     let lean = LeanObject::prune(object, &FieldPaths::default());
     let was_found = lean.conditions.observed().and_then(CurrentVerdict::read);
-    let was_found = was_found.is_some_and(|current| current.reason.is_presence());
+    let was_found =
+        was_found.is_some_and(|current| current.reason.is_presence() || current.reason == ObservedReason::AllMissing);
     let is_in_doubt = lean.conditions.correction_status().unseen.is_some();
     let is_missing = |resource: &String| !world.outside.resources.contains_key(resource);
     // The controller has the record that another writer removed.

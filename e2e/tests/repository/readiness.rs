@@ -26,6 +26,7 @@ const ROWS: &[Row] = &[
     ("unreachable after in sync", ObservedReason::ExternalUnreachable, true, None, "InProgress", "Progressing"),
     ("wrong template", ObservedReason::RuleError, true, None, "Failed", "Degraded"),
     ("contradicted", ObservedReason::AbsenceContradicted, true, None, "Failed", "Degraded"),
+    ("all missing", ObservedReason::AllMissing, true, None, "Failed", "Degraded"),
     ("suspended", ObservedReason::Suspended, true, None, "InProgress", "Suspended"),
 ];
 

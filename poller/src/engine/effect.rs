@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Attestation, LeanObject, Moment, ObjectId, ObjectView, Uid};
+use drift_api::{Attestation, LeanObject, Moment, ObjectId, ObjectView, Uid, Unwritten};
 
 use super::input::EndedWrite;
 use crate::engine::collection::requests::{RequestKey, Unnamed};
@@ -27,6 +27,8 @@ pub enum Effect {
     ReadAnew(Box<LeanObject>),
     /// Add the target to the list of attested targets with this attestation, or remove it.
     Attest(Option<Attestation>),
+    /// Publish the verdicts that cannot be written; `None` without one.
+    Unwritten(Option<Unwritten>),
     /// Notify people with an Event, a log line, or a metric.
     Report(Report),
     /// Send an [`Input::Tick`](super::Input::Tick) at this time at the latest.

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Attestation, Exceptions, Moment, Uid};
+use drift_api::{Attestation, Exceptions, Moment, Uid, Unwritten};
 
 use super::effect::{Effect, Report};
 use super::input::Input;
@@ -42,6 +42,8 @@ pub struct Target<P> {
     crowded: BTreeSet<String>,
     /// Exceptions of the last requested attestation; `None` without one.
     attested: Option<Exceptions>,
+    /// Last published verdicts that cannot be written.
+    unwritten: Option<Unwritten>,
     housekeeping: Moment,
     effects: Vec<Effect>,
 }
@@ -61,6 +63,7 @@ impl<P: SharedState> Target<P> {
             skipped: HashSet::new(),
             crowded: BTreeSet::new(),
             attested: None,
+            unwritten: None,
             housekeeping: Moment::START,
             effects: Vec::new(),
         }
@@ -124,6 +127,7 @@ impl<P: SharedState> Target<P> {
         if now.moment >= self.housekeeping {
             self.housekeeping = now.moment + HOUSEKEEPING;
             self.report_crowded();
+            self.publish_unwritten();
             self.report(Report::Counts);
         }
         let wake = self.next_wake(now.moment);
@@ -177,6 +181,15 @@ impl<P: SharedState> Target<P> {
         }
     }
 
+    /// Publishes the verdicts that cannot be written. The Lease changes with them, so it is done once for many.
+    fn publish_unwritten(&mut self) {
+        let unwritten = self.objects.unwritten();
+        if unwritten != self.unwritten {
+            self.unwritten.clone_from(&unwritten);
+            self.effects.push(Effect::Unwritten(unwritten));
+        }
+    }
+
     fn take_hint(&mut self, hint: &Hint, now: Moment) {
         let outcome = match hint {
             Hint::Everything => return self.hints.take_everything(&mut self.objects, now),
@@ -198,3 +211,7 @@ impl<P: SharedState> Target<P> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod loss_tests;

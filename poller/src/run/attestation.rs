@@ -1,4 +1,4 @@
-//! The list of targets that this poller attests, as published on its Lease.
+//! The list of targets that this poller attests, and the verdicts that it cannot write, as published on its Lease.
 //!
 //! The controller acts only on verdicts of listed targets whose version is the one that it has loaded.
 
@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drift_api::attestation::Attestation;
-use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
+use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, UNWRITTEN_ANNOTATION};
+use drift_api::unwritten::to_annotation;
+use drift_api::{Unwritten, UnwrittenTargets};
 use drift_kube::telemetry::health::{Health, Remark};
 use tokio::sync::watch;
 
@@ -14,13 +16,26 @@ use tokio::sync::watch;
 /// selections of targets take up to 192 KiB. A Lease that cannot be written is lost.
 const MOST_BYTES: usize = 48 * 1024;
 
+/// Maximum size of the unwritten verdicts in bytes: half of what the selections and the attestations leave of 256 KiB. An
+/// entry with all its uids takes less than 1 KiB.
+const MOST_UNWRITTEN_BYTES: usize = 8 * 1024;
+
 /// Attestations by target name.
 pub type Attestations = BTreeMap<String, Attestation>;
+
+/// The poller's statements about verdicts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statements {
+    /// The attested targets.
+    pub attested: Attestations,
+    /// The verdicts that cannot be written.
+    pub unwritten: UnwrittenTargets,
+}
 
 /// The list on which the targets of one program add and remove themselves.
 #[derive(Clone, Debug)]
 pub struct AttestationList {
-    list: watch::Sender<Attestations>,
+    list: watch::Sender<Statements>,
     left_out: Arc<Mutex<Option<LeftOut>>>,
 }
 
@@ -34,7 +49,7 @@ struct LeftOut {
 
 impl Default for AttestationList {
     fn default() -> Self {
-        Self { list: watch::Sender::new(Attestations::new()), left_out: Arc::default() }
+        Self { list: watch::Sender::new(Statements::default()), left_out: Arc::default() }
     }
 }
 
@@ -42,19 +57,17 @@ impl AttestationList {
     /// Lists a target with that attestation, or removes it. The current entry needs no check: the task of the target's
     /// previous version removed it before the next task began.
     pub fn set(&self, target: &str, attestation: Option<Attestation>) {
-        self.list.send_if_modified(|list| match attestation {
-            Some(attestation) if list.get(target) == Some(&attestation) => false,
-            Some(attestation) => {
-                list.insert(target.to_owned(), attestation);
-                true
-            }
-            None => list.remove(target).is_some(),
-        });
+        self.list.send_if_modified(|list| put(&mut list.attested, target, attestation));
+    }
+
+    /// Sets the unwritten verdicts of a target; `None` if all are written.
+    pub fn set_unwritten(&self, target: &str, unwritten: Option<Unwritten>) {
+        self.list.send_if_modified(|list| put(&mut list.unwritten, target, unwritten));
     }
 
     /// Returns a receiver that follows the list.
     #[must_use]
-    pub fn subscribe(&self) -> watch::Receiver<Attestations> {
+    pub fn subscribe(&self) -> watch::Receiver<Statements> {
         self.list.subscribe()
     }
 
@@ -62,13 +75,14 @@ impl AttestationList {
     #[must_use]
     pub fn is_written(&self, target: &str) -> bool {
         let is_left_out = self.left_out().as_ref().is_some_and(|left_out| left_out.targets.contains(target));
-        !is_left_out && self.list.borrow().contains_key(target)
+        !is_left_out && self.list.borrow().attested.contains_key(target)
     }
 
     /// Returns the Lease's annotations for a list. Targets that do not fit are named in the log and in `/readyz`.
     #[must_use]
-    pub fn to_annotations(&self, list: &Attestations, health: &Health) -> BTreeMap<String, String> {
-        let (words, targets) = fitting(list);
+    pub fn to_annotations(&self, list: &Statements, health: &Health) -> BTreeMap<String, String> {
+        let Statements { attested, unwritten } = list;
+        let (words, targets) = fitting(attested);
         let mut known = self.left_out();
         if known.as_ref().map_or(&BTreeSet::new(), |known| &known.targets) != &targets {
             *known = (!targets.is_empty()).then(|| {
@@ -77,13 +91,13 @@ impl AttestationList {
                      them take more than {MOST_BYTES} bytes of the Lease; mend what keeps the verdicts from being renewed \
                      (/readyz and Events WriteRefused name it), or load fewer targets",
                     targets.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
-                    list.len(),
+                    attested.len(),
                 );
                 tracing::error!("{sentence}");
                 LeftOut { targets, _remark: health.remark("targets without room on the Lease", sentence) }
             });
         }
-        annotations_of(&words)
+        annotations_of(&words, unwritten)
     }
 
     fn left_out(&self) -> MutexGuard<'_, Option<LeftOut>> {
@@ -94,11 +108,39 @@ impl AttestationList {
 /// Returns the Lease's annotations for an empty list.
 #[must_use]
 pub fn no_annotations() -> BTreeMap<String, String> {
-    annotations_of(&BTreeMap::new())
+    annotations_of(&BTreeMap::new(), &UnwrittenTargets::new())
 }
 
-fn annotations_of(words: &BTreeMap<&str, String>) -> BTreeMap<String, String> {
-    BTreeMap::from([(ATTESTED_TARGETS_ANNOTATION.to_owned(), serde_json::json!(words).to_string())])
+fn annotations_of(words: &BTreeMap<&str, String>, unwritten: &UnwrittenTargets) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        (ATTESTED_TARGETS_ANNOTATION.to_owned(), serde_json::json!(words).to_string()),
+        (UNWRITTEN_ANNOTATION.to_owned(), fitting_unwritten(unwritten)),
+    ])
+}
+
+/// Changes the entry of a target. Returns true if that changed anything.
+fn put<T: PartialEq>(list: &mut BTreeMap<String, T>, target: &str, entry: Option<T>) -> bool {
+    match entry {
+        Some(entry) if list.get(target) == Some(&entry) => false,
+        Some(entry) => {
+            list.insert(target.to_owned(), entry);
+            true
+        }
+        None => list.remove(target).is_some(),
+    }
+}
+
+/// Returns the annotation of the unwritten verdicts. If it is too long, all uids are left out, and then the last targets:
+/// readers then take the objects as not attested.
+fn fitting_unwritten(unwritten: &UnwrittenTargets) -> String {
+    let whole = to_annotation(unwritten);
+    if whole.len() <= MOST_UNWRITTEN_BYTES {
+        return whole;
+    }
+    let without = |(target, one): (&String, &Unwritten)| (target.clone(), Unwritten { uids: BTreeSet::new(), ..*one });
+    let mut counts: UnwrittenTargets = unwritten.iter().map(without).collect();
+    while to_annotation(&counts).len() > MOST_UNWRITTEN_BYTES && counts.pop_last().is_some() {}
+    to_annotation(&counts)
 }
 
 /// Returns the attestations that fit on the Lease, and the omitted targets. The longest attestations are omitted first,
@@ -136,15 +178,33 @@ mod tests {
         let list: Attestations = (0..100).map(|number| (format!("t{number:02}"), word(number % 20))).collect();
         let (attestations, health) = (AttestationList::default(), Health::default());
         list.iter().for_each(|(target, attestation)| attestations.set(target, Some(attestation.clone())));
-        let text = &attestations.to_annotations(&list, &health)[ATTESTED_TARGETS_ANNOTATION];
+        let text = &attestations
+            .to_annotations(&Statements { attested: list.clone(), ..Statements::default() }, &health)
+            [ATTESTED_TARGETS_ANNOTATION];
         assert!(text.len() <= MOST_BYTES + 2 && text.len() > MOST_BYTES - 2048, "{}", text.len());
         let listed: BTreeMap<String, String> = serde_json::from_str(text).unwrap();
         assert!((0..100).filter(|number| number % 20 < 10).all(|number| listed.contains_key(&format!("t{number:02}"))));
         assert!(list.keys().all(|target| attestations.is_written(target) == listed.contains_key(target)));
         let remarks = health.remarks();
         assert!(remarks[0].trouble.as_ref().unwrap().contains("corrected: t"), "{remarks:?}");
-        let _ = attestations.to_annotations(&Attestations::new(), &health);
+        let _ = attestations.to_annotations(&Statements::default(), &health);
         assert!(health.remarks().is_empty() && list.keys().all(|target| attestations.is_written(target)));
+    }
+
+    #[test]
+    fn unwritten_verdicts_fit_on_the_lease() {
+        let one = |count: usize| {
+            let uids = (0..20).map(|number| format!("{number:036}").as_str().into()).collect();
+            Unwritten { word: drift_api::UnwrittenWord::RightsMissing, count, uids }
+        };
+        let text = |targets: usize| {
+            let unwritten = (0..targets).map(|number| (format!("{number:04}"), one(20))).collect();
+            fitting_unwritten(&unwritten)
+        };
+        let parsed = |targets: usize| drift_api::unwritten::parse_annotation(&text(targets));
+        assert!(parsed(8).len() == 8 && parsed(8).values().all(|one| one.uids.len() == 20));
+        assert!(parsed(50).len() == 50 && parsed(50).values().all(|one| one.uids.is_empty() && one.count == 20));
+        assert!(text(1000).len() <= MOST_UNWRITTEN_BYTES && parsed(1000).len() > 100);
     }
 
     #[test]
@@ -168,6 +228,19 @@ mod tests {
             list.to_annotations(&changes.borrow_and_update(), &health)[ATTESTED_TARGETS_ANNOTATION],
             r#"{"a":"1 except u1"}"#
         );
+        let unwritten = |count| {
+            let uids = ["u1".into()].into_iter().collect();
+            Some(Unwritten { word: drift_api::UnwrittenWord::WriteRefused, count, uids })
+        };
+        list.set_unwritten("a", unwritten(1));
+        assert!(changes.has_changed().is_ok_and(|changed| changed));
+        assert_eq!(
+            list.to_annotations(&changes.borrow_and_update(), &health)[UNWRITTEN_ANNOTATION],
+            r#"{"a":{"count":1,"uids":["u1"],"word":"WriteRefused"}}"#
+        );
+        list.set_unwritten("a", unwritten(1));
+        assert!(changes.has_changed().is_ok_and(|changed| !changed));
+        list.set_unwritten("a", None);
         list.set("a", None);
         assert_eq!(list.to_annotations(&changes.borrow_and_update(), &health)[ATTESTED_TARGETS_ANNOTATION], "{}");
     }

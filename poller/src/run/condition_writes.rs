@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use drift_api::{FieldPaths, LeanObject};
+use drift_api::{FieldPaths, LeanObject, UnwrittenWord};
+use drift_kube::access::lacks_right;
 use drift_kube::process::kill_point::reach;
 use drift_kube::{CallSlot, Cleaner, KillPoint, ObjectWriter, ResolvedKind, WriteError};
 
 use crate::engine::EndedWrite;
 use crate::engine::object::object_state::BegunWrite;
-use crate::engine::writes::write_attempts::WriteOutcome;
+use crate::engine::writes::write_attempts::{Refusal, WriteOutcome};
 use crate::run::context::Context;
 
 /// Message for an object that exists without a status.
@@ -41,17 +42,22 @@ pub async fn write(writer: &ObjectWriter, target: &str, before: LeanObject, begu
             (None, WriteOutcome::Unavailable)
         }
         Err(WriteError::NotLeading) => (None, WriteOutcome::NotLeading),
-        Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused(sentence)),
+        Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused(refusal(sentence))),
     };
     let object = object.map(|object| object.read_after(&before));
     EndedWrite { before, begun, object, outcome }
+}
+
+fn refusal(sentence: String) -> Refusal {
+    let word = if lacks_right(&sentence) { UnwrittenWord::RightsMissing } else { UnwrittenWord::WriteRefused };
+    Refusal { sentence, word }
 }
 
 /// Checks if an object that a write did not find is gone, or only lost its `/status`.
 async fn look_for(writer: &ObjectWriter, slot: &CallSlot, before: &LeanObject) -> (Option<LeanObject>, WriteOutcome) {
     match writer.read(slot, &before.id).await {
         Ok(None) => (None, WriteOutcome::Gone),
-        Ok(object) => (object, WriteOutcome::Refused(WITHOUT_STATUS.to_owned())),
+        Ok(object) => (object, WriteOutcome::Refused(refusal(WITHOUT_STATUS.to_owned()))),
         Err(_) => (None, WriteOutcome::Unavailable),
     }
 }

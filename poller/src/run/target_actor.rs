@@ -151,6 +151,7 @@ impl TargetActor {
                 self.begin(async move { Input::ReadAnew(writer.read_anew(&target.name, &known).await.map(Box::new)) });
             }
             Effect::Attest(attestation) => self.context.attestations.set(&self.target.name, attestation),
+            Effect::Unwritten(unwritten) => self.context.attestations.set_unwritten(&self.target.name, unwritten),
             Effect::Report(report) => self.reporting.tell(report, &self.engine, now),
             Effect::WakeAt(moment) => self.wake = moment,
         }
@@ -166,6 +167,7 @@ impl Drop for TargetActor {
     fn drop(&mut self) {
         self.engine.end();
         self.context.attestations.set(&self.target.name, None);
+        self.context.attestations.set_unwritten(&self.target.name, None);
         self.context.unnamed.forget(&self.target.name);
         self.context.outside.databases.forget(&self.target.name);
         self.reporting.show_attested();

@@ -18,6 +18,7 @@ pub mod resource_version;
 pub mod secrets;
 mod short_hash;
 pub mod timing;
+pub mod unwritten;
 
 pub use approval::{ApprovedCorrection, ObjectInputs};
 pub use attestation::{Attestation, Exceptions};
@@ -52,3 +53,4 @@ pub use timing::backoff::{Backoff, Series};
 pub use timing::moment::Moment;
 pub use timing::token_bucket::TokenBucket;
 pub use timing::work_queue::WorkQueue;
+pub use unwritten::{Doubt, Unwritten, UnwrittenTargets, UnwrittenWord};

@@ -118,6 +118,8 @@ pub const OBJECT_ANNOTATIONS: &[&str] = &[
 /// Annotation on the poller's Lease: the attested targets, as JSON of target
 /// name to [`crate::attestation::Attestation`].
 pub const ATTESTED_TARGETS_ANNOTATION: &str = "driftpoller.dev/attested-targets";
+/// Annotation on the poller's Lease: the verdicts that it cannot write, as JSON of [`crate::unwritten`].
+pub const UNWRITTEN_ANNOTATION: &str = "driftpoller.dev/unwritten";
 /// Annotation on the controller's Lease: the corrections that it holds, as JSON of [`crate::held_corrections`].
 pub const HELD_CORRECTIONS_ANNOTATION: &str = "driftpoller.dev/held-corrections";
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use drift_api::attestation::Attestation;
 use drift_api::condition::{Condition, ConditionKind, CorrectedReason, CorrectionStatus, ObservedReason, Verdict};
 use drift_api::held_corrections::HeldCorrections;
-use drift_api::names;
+use drift_api::{names, unwritten};
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -47,6 +47,8 @@ fn annotations_of_leases_are_written_as_they_are_read() {
     for text in leases["attested"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         assert_eq!(Attestation::parse(text).map(|attestation| attestation.to_string()).as_deref(), Some(text));
     }
+    let targets = unwritten::parse_annotation(&leases["unwritten"].to_string());
+    assert_eq!(json(&unwritten::to_annotation(&targets)), leases["unwritten"]);
     let held = HeldCorrections::parse(&leases["held"].to_string());
     assert_eq!(json(&held.to_annotation()), leases["held"]);
 }
@@ -66,6 +68,7 @@ fn names_in_the_cluster_stay() {
         names::JOB_OBJECT_LABEL,
         names::JOB_TARGET_LABEL,
         names::ATTESTED_TARGETS_ANNOTATION,
+        names::UNWRITTEN_ANNOTATION,
         names::HELD_CORRECTIONS_ANNOTATION,
         names::SELECTIONS_ANNOTATION,
         names::POLLER_LEASE,

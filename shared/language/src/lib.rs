@@ -39,7 +39,7 @@ pub use hints::{HintSource, HintedIdentities, ListenHints, WebhookHints};
 pub use json_schema::{annotated_target, json_schema};
 pub use network::{Network, NetworkError};
 pub use read::{Read, ReadLimits};
-pub use scope::IdentityScope;
+pub use scope::{IdentityScope, scope_by_id};
 pub use secrets::needed_secret::{Credential, NeededSecret};
 pub use secrets::secret_key::SecretKey;
 pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};

@@ -9,6 +9,9 @@ use crate::read::Read;
 use crate::yaml::{Node, Reader};
 use drift_api::identity::ScopeId;
 
+/// Prefix of a scope that is named by its id, as records show it.
+const BY_ID: &str = "id ";
+
 /// Maximum characters of a scope's name, the same as of an identity.
 const MAX_SCOPE_CHARS: usize = 253;
 
@@ -35,7 +38,14 @@ pub(crate) fn read_scope(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
         let message = format!("{place}: one line of 1 to {MAX_SCOPE_CHARS} characters is needed");
         return reader.refuse(node.at, message);
     }
-    Some(IdentityScope::named(name))
+    let id = name.strip_prefix(BY_ID).and_then(ScopeId::parse);
+    Some(id.map_or_else(|| IdentityScope::named(name), |id| IdentityScope { name: name.into(), id }))
+}
+
+/// Returns the value of `scope` that keeps the claims in that scope, whatever the read is.
+#[must_use]
+pub fn scope_by_id(id: ScopeId) -> String {
+    format!("{BY_ID}{id}")
 }
 
 /// Returns the scope of the read in `spec`.

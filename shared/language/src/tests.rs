@@ -270,7 +270,12 @@ fn targets_with_one_read_share_a_scope() {
     assert_eq!(post("{q: 'a ${self.spec.a}', token: x}"), post("{token: y, q: 'a ${self.spec.b}'}"));
     assert_ne!(post("{q: 'a ${self.spec.a}'}"), post("{q: 'b ${self.spec.a}'}"));
     assert!(!post("{q: hunter2}").contains("hunter2"));
-    assert_eq!(&*parse(&LEAST.replace("identity:", "scope: orders-db\n  identity:")).scope.name, "orders-db");
+    let scope = |written: &str| parse(&LEAST.replace("identity:", &format!("scope: {written}\n  identity:"))).scope;
+    assert_eq!(&*scope("orders-db").name, "orders-db");
+    let default = parse(LEAST).scope.id;
+    assert_eq!(scope(&format!("id {default}")).id, default, "the id of a record");
+    assert_ne!(scope(&format!("'{default}'")).id, default, "a name");
+    assert_ne!(scope("id db").id, scope("db").id);
 }
 
 #[test]

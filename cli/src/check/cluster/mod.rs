@@ -26,7 +26,7 @@ use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
 use crate::targets::lease_notes;
 use dry_run::try_write;
 use target_findings::TargetFindings;
-use troubles::{missing_targets, rate_trouble, secret_doubt, secret_trouble};
+use troubles::{missing_targets, rate_trouble, scope_changes, secret_doubt, secret_trouble};
 
 pub(super) mod activation;
 mod dry_run;
@@ -163,10 +163,13 @@ async fn examine(
     let read = find_read_kind(client, target, &mut found).await;
     let kinds = TargetKinds { objects: &kind, read: read.as_ref() };
     find_rights(client, namespace, (target, &kinds), &mut found).await;
-    let mut objects = 0;
+    let (mut objects, mut claims) = (0, BTreeMap::new());
     let place = (None, FieldPaths::default());
-    let look = |_: &SeenObject| {
+    let look = |seen: &SeenObject| {
         objects += 1;
+        if let Some(scope) = seen.object.conditions.correction_status().owned().and_then(|owned| owned.scope) {
+            *claims.entry(scope).or_insert(0) += 1;
+        }
         if objects % COUNTED_ALOUD == 0 {
             count(objects);
         }
@@ -175,6 +178,7 @@ async fn examine(
         Ok(()) => found.objects = Some(objects),
         Err(error) => found.unasked(&format!("how many {} there are", kind.resource.plural), error),
     }
+    found.said.extend(scope_changes(target, &claims).into_iter().map(|message| (Severity::Warning, message)));
     let rates = found.objects.map(|objects| Rate::of(target, objects)).unwrap_or_default();
     found.said.extend(rate_trouble(target, &rates).map(|message| (Severity::Warning, message)));
     found

@@ -3,13 +3,15 @@
 //!
 //! Pure. Shows no value of a Secret.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use drift_api::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason};
+use drift_api::identity::ScopeId;
 use drift_api::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::LabelledSecret;
-use drift_language::{NeededSecret, Target, Texts};
+use drift_language::{NeededSecret, Target, Texts, scope_by_id};
 use serde_json::Value;
 
 use crate::check::document::{Remark, Severity};
@@ -66,6 +68,23 @@ pub(crate) fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
              read a collection, or allow more"
         )
     })
+}
+
+/// The warnings about claims of the target's objects in other scopes, given the number of claims in each scope.
+#[must_use]
+pub(crate) fn scope_changes(target: &Target, claims: &BTreeMap<ScopeId, u64>) -> Vec<String> {
+    let present = target.scope.id;
+    let former = claims.iter().filter(|(scope, _)| **scope != present);
+    let message = |(scope, count): (&ScopeId, &u64)| {
+        let kept = scope_by_id(*scope);
+        format!(
+            "{count} of its objects own a resource in scope {scope}, and its scope is {present} ({}): there they own nothing, so \
+             corrections stop with IdentityChanged and deletions leave the resource behind; if it is the same external system, \
+             keep the claims with `scope: \"{kept}\"`",
+            target.scope.name
+        )
+    };
+    former.map(message).collect()
 }
 
 /// A condition as the poller writes it, for a write that is tried and lands nowhere.
@@ -156,6 +175,18 @@ mod tests {
     use super::*;
     use drift_api::names::CREDENTIAL_POLLER;
     use serde_json::json;
+
+    #[test]
+    fn claims_in_another_scope_are_told_with_the_line_that_keeps_them() {
+        let target = drift_language::fixtures::proxies::target(drift_language::fixtures::proxies::TEXT);
+        let (present, former) = (target.scope.id, ScopeId::of("former"));
+        assert!(scope_changes(&target, &BTreeMap::new()).is_empty());
+        assert!(scope_changes(&target, &BTreeMap::from([(present, 9)])).is_empty());
+        let said = scope_changes(&target, &BTreeMap::from([(present, 9), (former, 2)]));
+        assert_eq!(said.len(), 1, "{said:?}");
+        let begins = format!("2 of its objects own a resource in scope {former}, and its scope is {present} (");
+        assert!(said[0].starts_with(&begins) && said[0].ends_with(&format!("`scope: \"id {former}\"`")), "{said:?}");
+    }
 
     #[test]
     fn what_is_not_kept_of_a_condition_is_told() {

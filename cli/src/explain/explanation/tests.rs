@@ -51,6 +51,20 @@ held        it is paused
 }
 
 #[test]
+fn a_condition_that_the_poller_does_not_stand_by_is_in_brackets() {
+    let mut told = explanation(&[], Shown::Absent).with_doubt(Some(Doubt::Unattested));
+    let stands =
+        json!({"status": "False", "reason": "InSync", "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    told.stands =
+        [ConditionKind::Observed, ConditionKind::Corrected].map(|kind| Condition::from_json(kind, &stands)).into();
+    let text = told.text(None);
+    let said = |kind: &str| format!("{kind} False/InSync: x (status since 2026-01-01T00:00:00Z)");
+    assert!(text.contains(&format!("stands      Unattested ({})", said("driftObserved"))), "{text}");
+    assert!(text.contains(&format!("            {}\n", said("driftCorrected"))), "{text}");
+    assert_eq!(told.json()["doubt"], "Unattested");
+}
+
+#[test]
 fn no_foreign_text_reaches_the_terminal_as_it_is() {
     let foreign = "a\u{1b}[2J\u{9b}2J\u{202e}b";
     let mut told = explanation(&[foreign], Shown::Present(json!({ foreign: foreign })));

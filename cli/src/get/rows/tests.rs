@@ -7,6 +7,7 @@ use crate::get::changes::Followed;
 use crate::get::wanted::{Wanted, arrange};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::printable::is_printable;
+use drift_api::unwritten::UnwrittenWord;
 use std::sync::Arc;
 
 fn observed(status: &str, reason: &str, message: &str) -> Value {
@@ -46,6 +47,26 @@ fn an_object_without_rights_says_so() {
     let cells = row.cells("2026-01-01T00:03:20Z".parse().unwrap(), false);
     assert_eq!(cells[2..5], ["-", "-", "RightsMissing"]);
     assert_eq!(row.json()["lacksRights"], true);
+}
+
+#[test]
+fn a_verdict_that_the_poller_does_not_stand_by_is_unknown() {
+    let now = "2026-01-01T00:03:20Z".parse().unwrap();
+    for (doubt, reason) in [
+        (Doubt::Unwritten(UnwrittenWord::RightsMissing), "RightsMissing (InSync)"),
+        (Doubt::Unattested, "Unattested (InSync)"),
+    ] {
+        let row = Row { doubt: Some(doubt), ..row("web", &observed("False", "InSync", "x")) };
+        assert_eq!(row.cells(now, false)[2..5], ["Unknown", "3m", reason]);
+        assert_eq!(
+            (&row.json()["doubt"], &row.json()["driftObserved"]["reason"]),
+            (&json!(doubt.as_str()), &json!("InSync"))
+        );
+        assert!(Wanted { unknown: true, ..Wanted::default() }.wants(&row) && summarise(&[row]) == ExitStatus::Unknown);
+    }
+    let new = Row { doubt: Some(Doubt::Unwritten(UnwrittenWord::WriteRefused)), ..row("new", &json!([])) };
+    assert_eq!(new.cells(now, false)[4], "WriteRefused");
+    assert_eq!(row("web", &json!([])).json()["doubt"], json!(null));
 }
 
 #[test]

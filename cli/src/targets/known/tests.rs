@@ -26,7 +26,7 @@ fn notes(attested: &[&str]) -> LeaseNotes {
     LeaseNotes {
         attested: attested.iter().map(attestation).collect(),
         places: ["t", "u", "old"].map(place).to_vec(),
-        unread: None,
+        ..LeaseNotes::default()
     }
 }
 

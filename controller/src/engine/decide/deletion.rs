@@ -402,6 +402,7 @@ mod tests {
                 ObservedReason::FieldsDiffer,
                 ObservedReason::NotUpdated,
                 ObservedReason::Settling,
+                ObservedReason::AllMissing,
             ];
             assert_eq!(expects(deleting().observed(*reason)), is_found.contains(reason), "{reason}");
             let unclear = deleting().observed(*reason).corrected(DeletionUnclear, 8, owns("db"));

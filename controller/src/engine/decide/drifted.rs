@@ -96,9 +96,20 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
             situation,
             status,
             CorrectedReason::IdentityChanged,
-            "the object names another external resource now; the owned one is left as it is",
+            &change_of_identity(status, drift.resource),
             Decision::Nothing(Held::IdentityChanged),
         ),
+    }
+}
+
+/// Returns what changed since the claim was made: the scope of the target, or the identity of the object.
+fn change_of_identity(status: &CorrectionStatus, resource: &ResourceName) -> String {
+    match status.owned().and_then(|owned| owned.scope).filter(|claimed_in| *claimed_in != resource.scope) {
+        Some(claimed_in) => format!(
+            "the target's scope changed from {claimed_in} to {}; the owned resource is left as it is",
+            resource.scope
+        ),
+        None => "the object names another external resource now; the owned one is left as it is".to_owned(),
     }
 }
 

@@ -78,7 +78,7 @@ fn take_up(situation: &Situation<'_>, status: &CorrectionStatus, resource: &Reso
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::fixtures::{Scene, at, owns, resource, set_corrected};
+    use crate::engine::fixtures::{Scene, at, elsewhere, moved, owns, resource, set_corrected};
     use drift_api::condition::{Claim, ObservedReason};
     use drift_api::identity::ObjectRef;
     use drift_language::Mode;
@@ -149,7 +149,10 @@ mod tests {
     fn what_is_in_sync_after_a_refusal_says_so() {
         let freed = Scene::new().corrected(CorrectedReason::IdentityFree, 8, None).observed(ObservedReason::InSync);
         let status = written(freed.decide());
-        assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionApplied), 8));
+        assert_eq!((status.reason, status.correction), (Some(CorrectedReason::NotOurs), 8), "it owns nothing");
+        let owning =
+            Scene::new().corrected(CorrectedReason::IdentityFree, 8, owns("db")).observed(ObservedReason::InSync);
+        assert_eq!(written(owning.decide()).reason, Some(CorrectedReason::CorrectionApplied));
     }
 
     #[test]
@@ -165,7 +168,15 @@ mod tests {
     #[test]
     fn whoever_owns_another_resource_is_told_that() {
         let edited = scene(owns("old"), Ownership::Taken(holders()));
-        assert_eq!(written(edited.decide()).reason, Some(CorrectedReason::IdentityChanged));
+        let status = written(edited.decide());
+        assert_eq!(status.reason, Some(CorrectedReason::IdentityChanged));
+        assert!(status.text.starts_with("the object names another external resource now"), "{}", status.text);
+        let moved = scene(moved(owns("db")), Ownership::Held);
+        let status = written(moved.decide());
+        let (former, present) = (elsewhere("db").scope, resource("db").scope);
+        let expected =
+            format!("the target's scope changed from {former} to {present}; the owned resource is left as it is");
+        assert_eq!((status.reason, status.text), (Some(CorrectedReason::IdentityChanged), expected));
     }
 
     #[test]

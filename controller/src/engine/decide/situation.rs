@@ -89,7 +89,7 @@ impl Situation<'_> {
     }
 
     /// Returns true if a deletion should find the resource: the last verdict found it, or it was created and not seen
-    /// yet, and no request to delete it was accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent. A
+    /// yet, or the read lost all resources at once, and no request to delete it was accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent. A
     /// record that waits for an approval no longer says so, but has a later correction than the verdict.
     fn expects_resource(&self, status: &CorrectionStatus) -> bool {
         let status = self.memory.lost_status(self.object).unwrap_or(status);
@@ -100,7 +100,8 @@ impl Situation<'_> {
             Some(CorrectedReason::AwaitingApproval) if is_unverified && status.correction > 0 => true,
             _ if self.unseen_create(status).is_some() && !is_planted(Mutant::DeletedInDoubt) => true,
             Some(CorrectedReason::CorrectionStarted) if is_unverified => false,
-            _ => current.is_some_and(|current| current.reason.is_presence()),
+            _ => current
+                .is_some_and(|current| current.reason.is_presence() || current.reason == ObservedReason::AllMissing),
         }
     }
 

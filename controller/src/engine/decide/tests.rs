@@ -262,7 +262,12 @@ fn in_sync_again_clears_a_failure_once() {
         assert_eq!(written(&cleared(reason, owns("db"))), expected, "{reason}");
     }
     let numbered = cleared(CorrectedReason::NotOurs, None);
-    assert_eq!(written(&numbered), says(CorrectedReason::CorrectionApplied, 7, None), "the number goes on");
+    assert_eq!(numbered, Decision::Nothing(Held::InSync), "it owns nothing, and the number stays");
+    let nudging = Scene::new().corrected(CorrectedReason::CorrectionFailed, 7, None).observed(ObservedReason::InSync);
+    let nudging = nudging.with(|scene| {
+        scene.target.actions = drift_language::Actions { nudge: true, ..drift_language::Actions::default() }
+    });
+    assert_eq!(written(&nudging.decide()), says(CorrectedReason::CorrectionApplied, 7, None), "a nudge owns nothing");
     let never =
         Scene::new().corrected(CorrectedReason::NotOurs, 0, None).observed_with(ObservedReason::InSync, tag(0, 0));
     assert_eq!(never.decide(), Decision::WriteStatus(CorrectionStatus::default()));
@@ -403,7 +408,7 @@ fn a_create_only_claim_is_void_once_something_stands() {
     let there = turned_away(ObservedReason::NotUpdated).decide();
     assert_eq!(written(&there), says(CorrectedReason::NotOurs, 7, None));
     let as_desired = turned_away(ObservedReason::InSync).decide();
-    assert_eq!(written(&as_desired), says(CorrectedReason::CorrectionApplied, 7, None));
+    assert_eq!(written(&as_desired), says(CorrectedReason::NotOurs, 7, None));
     let adopting = turned_away(ObservedReason::NotUpdated).with(|scene| scene.target.existing = Existing::Adopt);
     assert_eq!(acted(adopting.decide()), correct(Action::Update, true));
 }

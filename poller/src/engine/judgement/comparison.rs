@@ -37,7 +37,7 @@ pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observed: R
                         Some(credentials) => credentials.withhold_from(published),
                         None => (published, Vec::new()),
                     };
-                    Found { finding, published: Some(published), withheld }
+                    Found { finding, published: Some(published), withheld, answer: None }
                 }
                 Err(error) => Finding::Failed(invalid(&error)).into(),
             }
@@ -48,7 +48,7 @@ pub fn compare<'o>(target: &Target, subject: impl Into<Subject<'o>>, observed: R
 /// Returns the finding that the resource is absent, with all published fields cleared.
 #[must_use]
 pub fn absent(target: &Target) -> Found {
-    Found { finding: Finding::Absent, published: Some(target.publish.cleared()), withheld: Vec::new() }
+    Found { published: Some(target.publish.cleared()), ..Finding::Absent.into() }
 }
 
 fn compare_with_desired(target: &Target, subject: Subject<'_>, observed: &Value) -> Finding {

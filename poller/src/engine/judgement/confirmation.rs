@@ -34,6 +34,8 @@ struct Run {
     basis: Basis,
     count: u32,
     since: Moment,
+    /// Start of its first poll.
+    began: Moment,
 }
 
 /// The finding of one poll, and the state before it.
@@ -51,6 +53,8 @@ pub struct NewFinding<'l> {
     pub create_shows_within: Duration,
     /// True if the object's verdict keeps changing.
     pub flaps: bool,
+    /// Start of its poll.
+    pub began: Moment,
     /// Time of the finding.
     pub at: Moment,
 }
@@ -69,11 +73,11 @@ impl Confirmation {
     pub fn count(&mut self, new: &NewFinding<'_>, confirm: &Confirm) -> Belief {
         let (class, basis) = (new.finding.class(), *new.basis);
         let run = self.run.take().filter(|run| run.class == class && run.basis == basis);
-        let (before, since) = run.map_or((0, new.at), |run| (run.count, run.since));
+        let (before, since, began) = run.map_or((0, new.at, new.began), |run| (run.count, run.since, run.began));
         let count = before.saturating_add(1);
-        self.run = (class != FindingClass::InSync).then(|| Box::new(Run { class, basis, count, since }));
+        self.run = (class != FindingClass::InSync).then(|| Box::new(Run { class, basis, count, since, began }));
         let missing_time = needed_time(new, confirm).saturating_sub(new.at.saturating_since(since));
-        let backoff = FIRST_CONFIRMATION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX));
+        let backoff = backoff_after(before);
         let needed = if flips(new) { needed(new, confirm).max(NEEDED_TO_FLIP) } else { needed(new, confirm) };
         match count >= needed {
             true if missing_time.is_zero() => Belief::Confirmed,
@@ -81,6 +85,18 @@ impl Confirmation {
             false => Belief::PollAgainAfter(backoff),
         }
     }
+
+    /// Returns the start of the first of the consecutive polls that were counted last, and the delay before another one.
+    #[must_use]
+    pub fn last_run(&self) -> Option<(Moment, Duration)> {
+        let run = self.run.as_ref()?;
+        Some((run.began, backoff_after(run.count.saturating_sub(1))))
+    }
+}
+
+/// Returns the delay of the next poll after this many consecutive findings and one more.
+fn backoff_after(before: u32) -> Duration {
+    FIRST_CONFIRMATION.saturating_mul(1_u32.checked_shl(before).unwrap_or(u32::MAX))
 }
 
 /// Returns the time for which findings of this class must repeat.
@@ -154,6 +170,7 @@ mod tests {
             was_there: false,
             create_shows_within: Duration::ZERO,
             flaps: false,
+            began: Moment::START,
             at: Moment::START,
         }
     }

@@ -29,19 +29,21 @@ pub struct Found {
     pub published: Option<StatusFields>,
     /// Names of fields that are not published, because they contain a credential.
     pub withheld: Vec<String>,
+    /// The answer that means the absence, for people; `None` if there is none to show.
+    pub answer: Option<Box<str>>,
 }
 
 impl Found {
     /// Returns the finding after the server reported that nothing changed since the object was in sync.
     #[must_use]
     pub const fn still_in_sync() -> Self {
-        Self { finding: Finding::InSync, published: None, withheld: Vec::new() }
+        Self { finding: Finding::InSync, published: None, withheld: Vec::new(), answer: None }
     }
 }
 
 impl From<Finding> for Found {
     fn from(finding: Finding) -> Self {
-        Self { finding, published: Some(StatusFields::NONE), withheld: Vec::new() }
+        Self { finding, published: Some(StatusFields::NONE), withheld: Vec::new(), answer: None }
     }
 }
 
@@ -104,6 +106,16 @@ impl Finding {
             Self::Differs(_) => "Differs",
             Self::Absent => "Absent",
             Self::Failed(failure) => failure.reason.as_str(),
+        }
+    }
+
+    /// Returns true if the resource is there. One that is still settling is, too.
+    #[must_use]
+    pub fn is_presence(&self) -> bool {
+        match self {
+            Self::InSync | Self::Differs(_) => true,
+            Self::Failed(failure) => failure.reason == ObservedReason::Settling,
+            Self::Absent => false,
         }
     }
 

@@ -10,6 +10,7 @@ pub mod finding;
 pub mod flapping;
 pub mod observation;
 pub mod rendered;
+pub mod total_loss;
 pub mod verdict;
 
 pub use confirmation::{Belief, Confirmation, NewFinding};

@@ -116,7 +116,9 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentV
     };
     let is_present = matches!(finding, Finding::InSync | Finding::Differs(_));
     let unfound = !is_present && is_unfound(basis, tag.correction, latest, known);
-    Verdict { reason, text, tag: Tag { unfound, ..tag }, generation: basis.generation }
+    let was_found = is_present || known.found || latest.is_some_and(CurrentVerdict::proves_found);
+    let found = was_found && !tag.seen && !reason.implies_found();
+    Verdict { reason, text, tag: Tag { unfound, found, ..tag }, generation: basis.generation }
 }
 
 /// What this process knows about an object's resource without the current verdict.
@@ -126,6 +128,8 @@ pub struct Known {
     pub in_sync: bool,
     /// K at the last poll that found the resource; `None` if no poll did.
     pub found_at: Option<u64>,
+    /// True if a poll found the resource at any generation, and it was not deleted for a replacement since.
+    pub found: bool,
 }
 
 /// Returns true if the record has a create, and no poll since that correction found the resource.
@@ -251,6 +255,43 @@ mod tests {
     }
 
     #[test]
+    fn a_found_resource_stays_found_through_edits() {
+        let verdict = |finding: &Finding, current: &CurrentVerdict, known| {
+            reach_verdict(finding, &basis(3, 5), Some(current), &known)
+        };
+        let timed_out = Finding::from(PollTimedOut);
+        let nothing = Known::default();
+        for (reason, seen, is_found) in [
+            (InSync, false, true),
+            (FieldsDiffer, false, true),
+            (NotUpdated, false, true),
+            (ExternalMissing, false, true),
+            (Settling, false, true),
+            (PollTimedOut, true, true),
+            (PollTimedOut, false, false),
+            (NotCreated, false, false),
+        ] {
+            // The spec was edited since, so nothing is known at this generation.
+            let before = current(reason, 2, Tag { seen, ..Tag::default() });
+            for finding in [&Finding::Absent, &timed_out] {
+                let after = verdict(finding, &before, nothing);
+                assert_eq!(after.tag.found, is_found, "{reason} then {finding:?}");
+                let said = CurrentVerdict { reason: after.reason, tag: after.tag, generation: Some(2) };
+                assert_eq!(verdict(&Finding::Absent, &said, nothing).tag.found, is_found, "{reason}, later");
+            }
+            let known = Known { found: true, ..nothing };
+            assert!(verdict(&timed_out, &before, known).tag.found, "another writer changed the condition");
+        }
+        let same = current(InSync, 3, Tag::default());
+        for finding in [Finding::InSync, Finding::Differs("x".into()), Finding::Absent, timed_out] {
+            assert!(
+                !verdict(&finding, &same, Known { found: true, ..nothing }).tag.found,
+                "it is implied: {finding:?}"
+            );
+        }
+    }
+
+    #[test]
     fn unhealed_counts_verified_corrections_in_a_row() {
         let unhealed = |basis: Basis, current: Option<CurrentVerdict>| {
             reach_verdict(&Finding::Absent, &basis, current.as_ref(), &Known::default()).tag.unhealed
@@ -317,6 +358,6 @@ mod tests {
             Tag { desired_hash: desired_hash(1), seen: true, correction: 5, unhealed: 2, ..Tag::default() }
         );
         let tag = reach_verdict(&finding, &basis(4, 6), Some(&before), &Known::default()).tag;
-        assert_eq!(tag, Tag { desired_hash: desired_hash(1), correction: 6, ..Tag::default() });
+        assert_eq!(tag, Tag { desired_hash: desired_hash(1), found: true, correction: 6, ..Tag::default() });
     }
 }

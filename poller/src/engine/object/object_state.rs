@@ -10,14 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::mutants::is_planted;
-use drift_api::{ConditionStatus, CurrentVerdict, LeanObject, Moment, Mutant, Verdict};
+use drift_api::{
+    ConditionStatus, CurrentVerdict, LeanObject, Moment, Mutant, ObservedReason, TransitionTime, UnwrittenWord, Verdict,
+};
 
-pub use polling::BegunPoll;
+pub use polling::{BegunPoll, EndedPoll};
 pub use writing::BegunWrite;
 
 use crate::engine::judgement::verdict::Known;
 use crate::engine::judgement::{Basis, Confirmation, Failure, Flapping, Rendered};
 use crate::engine::object::deletion::awaits_absence;
+use crate::engine::object::found_objects::Standing;
 use crate::engine::object::owed_verdicts::Affair;
 use crate::engine::poll::entity_tag::RememberedTag;
 use crate::engine::poll::known_finding::KnownFinding;
@@ -41,6 +44,21 @@ pub enum Arrival {
     Listed,
     /// After the first list.
     Later,
+}
+
+/// Result of the last poll of an object, as far as it says if the resource is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LatestPoll {
+    /// No poll was completed.
+    None,
+    /// The resource is there.
+    Present,
+    /// The resource is not there.
+    Absent,
+    /// The resource cannot be there, so nothing was requested.
+    Unasked,
+    /// The poll failed.
+    Failed,
 }
 
 /// Reason why the object has no verdict of this process although the controller might act on its current one.
@@ -81,6 +99,12 @@ pub struct ObjectState {
     confirmation: Confirmation,
     /// What this process saw of the resource.
     seen: Known,
+    /// Result of the last poll of this process.
+    latest: LatestPoll,
+    /// Standing as the store has counted it.
+    counted: Standing,
+    /// True if a person confirmed the loss of the resource by a request that is no time.
+    confirms_loss: bool,
     last_failure: Option<Box<Failure>>,
     last_heard: Moment,
     /// Start of the running poll.
@@ -128,7 +152,10 @@ impl ObjectState {
         let mut state = Self {
             schedule: Schedule::new(settings.phase_of(&object), now),
             confirmation: Confirmation::default(),
-            seen: Known::default(),
+            seen: Known { found: current.as_ref().is_some_and(CurrentVerdict::proves_found), ..Known::default() },
+            latest: LatestPoll::None,
+            counted: Standing::Uncounted,
+            confirms_loss: false,
             last_failure: None,
             last_heard: now.moment,
             polling: None,
@@ -175,12 +202,27 @@ impl ObjectState {
     }
 
     /// Returns the cause if the object still needs a verdict of this process: its condition was True or was about
-    /// another desired state at this very generation when this process started, or another writer set it to True.
+    /// another desired state at this very generation when this process started, another writer set it to True, or the
+    /// present verdict cannot be written.
     #[must_use]
-    pub fn owes_verdict(&self) -> Option<Affair> {
-        let owing = self.writing().owing.filter(|_| self.is_polled())?;
-        let is_own = owing == Owing::ForItself || self.writing().attempts.are_refused();
-        Some(if is_own { Affair::OfObject } else { Affair::OfTarget })
+    pub fn owes_verdict(&self, now: Moment) -> Option<Affair> {
+        match self.writing().owing.filter(|_| self.is_polled()) {
+            Some(Owing::Since(_)) if !self.writing().attempts.are_refused() => Some(Affair::OfTarget),
+            Some(_) => Some(Affair::OfObject),
+            None => self.unwritten(now).map(|_| Affair::OfObject),
+        }
+    }
+
+    /// Returns the reason if the present verdict cannot be written, so that the condition is not true any more.
+    #[must_use]
+    pub fn unwritten(&self, now: Moment) -> Option<UnwrittenWord> {
+        self.writing().attempts.unwritten(now).filter(|_| self.is_polled())
+    }
+
+    /// Returns the time at which to ask for [`Self::unwritten`] again.
+    #[must_use]
+    pub fn overdue_at(&self, now: Moment) -> Option<Moment> {
+        self.writing().attempts.overdue_at().filter(|overdue| *overdue > now)
     }
 
     /// Returns true if other objects of its target wait for its verdict. That is the case only for a verdict missing
@@ -188,7 +230,7 @@ impl ObjectState {
     #[must_use]
     pub fn is_waited_for(&self, now: Moment) -> bool {
         let Some(Owing::Since(start)) = self.writing().owing else { return false };
-        self.owes_verdict().is_some() && !self.writing().attempts.have_failed() && !now.is_past(start, OWED_AT_MOST)
+        self.owes_verdict(now).is_some() && !self.writing().attempts.have_failed() && !now.is_past(start, OWED_AT_MOST)
     }
 
     /// Returns true if the object has polls and verdicts. While it is being deleted, it has them only where a poll may
@@ -211,6 +253,34 @@ impl ObjectState {
         }
     }
 
+    /// Returns its standing among the target's objects whose resource was found before.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        if !self.seen.found || self.object.deleting || self.rendered.rejected.is_some() {
+            return Standing::Uncounted;
+        }
+        match self.latest {
+            LatestPoll::Present => Standing::Present,
+            LatestPoll::Unasked => Standing::Uncounted,
+            _ if self.object.conditions.has_replaced() => Standing::Uncounted,
+            LatestPoll::None => Standing::Unpolled,
+            LatestPoll::Absent => Standing::Absent,
+            LatestPoll::Failed => Standing::Failed,
+        }
+    }
+
+    /// Returns its standing as the store has counted it.
+    #[must_use]
+    pub const fn counted(&self) -> Standing {
+        self.counted
+    }
+
+    /// Notes its present standing as counted. Returns the former and the present one.
+    pub(super) fn count_standing(&mut self) -> (Standing, Standing) {
+        let present = self.standing();
+        (std::mem::replace(&mut self.counted, present), present)
+    }
+
     /// Takes in the object from a watch or a read. A state older than the known one is dropped.
     pub fn see(&mut self, mut object: LeanObject, mut rendered: Rendered, now: Moment) {
         if object.id != self.object.id || !object.is_as_new_as(&self.object) {
@@ -222,6 +292,8 @@ impl ObjectState {
             view_differs && !self.writing().attempts.explain_view(&self.object.view.open(), &object.view.open());
         let asked = object.poll_requested().is_some() && object.poll_requested() != self.object.poll_requested();
         self.asked_meanwhile |= asked;
+        let retried = self.is_held_loss() && object.retry_requested() != self.object.retry_requested();
+        self.confirms_loss |= retried && object.retry_requested().is_some_and(|value| !is_time(value));
         let not_rejected = self.rendered.rejected.is_some() && rendered.rejected.is_none();
         self.share_equal(&mut object, &mut rendered, view_differs);
         self.note_foreign_write(&object, now);
@@ -240,7 +312,7 @@ impl ObjectState {
             self.last_heard = now;
         }
         let has_new_interval = self.schedule.follow(self.settings.phase_of(&self.object));
-        if edited || asked || not_rejected || has_new_interval || after != before {
+        if edited || asked || retried || not_rejected || has_new_interval || after != before {
             self.schedule.want_promptly(now);
         }
         self.believe_bar();
@@ -279,6 +351,14 @@ impl ObjectState {
         }
     }
 
+    /// Returns true if the absence of the resource is reported as the loss of all.
+    pub(super) fn is_held_loss(&self) -> bool {
+        self.object
+            .conditions
+            .observed()
+            .is_some_and(|condition| condition.reason == ObservedReason::AllMissing.as_str())
+    }
+
     fn is_in_sync_as_desired(&self) -> bool {
         self.current().is_some_and(|current| self.basis().is_in_sync_by(&current))
     }
@@ -296,6 +376,11 @@ fn means_something_else(current: Option<&CurrentVerdict>, object: &LeanObject, r
         let same_spec = object.generation.is_some() && current.generation == object.generation;
         same_spec && current.proves_seen() && current.tag.desired_hash != rendered.desired_hash
     })
+}
+
+/// Returns true if a request is a time, so that it counts by being later than what it ends.
+fn is_time(request: &str) -> bool {
+    TransitionTime::from(request).second().is_some()
 }
 
 fn stands_true(object: &LeanObject) -> bool {

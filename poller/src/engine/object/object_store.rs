@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::mutants::is_planted;
-use drift_api::{Exceptions, Fifo, LeanObject, Moment, Mutant, Uid, WorkQueue};
+use drift_api::{Exceptions, Fifo, LeanObject, Moment, Mutant, Uid, Unwritten, WorkQueue};
 use drift_language::Target;
 use indexmap::IndexMap;
 
 use crate::engine::judgement::rendered::{Rendered, appraise};
+use crate::engine::judgement::total_loss::OtherObjects;
+use crate::engine::object::found_objects::{FoundObjects, Standing};
 use crate::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState};
-use crate::engine::object::owed_verdicts::OwingObjects;
+use crate::engine::object::owed_verdicts::{OwingObjects, UnwrittenObjects};
 use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_settings::PollSettings;
@@ -23,6 +25,9 @@ use crate::engine::writes::urgency::Urgency;
 /// Maximum time without an event, bookmark or list before a watch counts as dead. The server sends a bookmark about
 /// once a minute, and two may be missed.
 pub const WATCH_ALIVE_FOR: Duration = Duration::from_secs(130);
+
+/// Objects that one missing resource looks at for a proof of the read. It bounds the time in a mass loss.
+const PROVERS_LOOKED_AT: usize = 64;
 
 /// Objects of one target.
 #[derive(Debug)]
@@ -36,6 +41,10 @@ pub struct ObjectStore {
     slow_slots: BTreeMap<Uid, Moment>,
     /// All objects at a start, and few objects later.
     owing: OwingObjects,
+    unwritten: UnwrittenObjects,
+    found: FoundObjects,
+    /// Index of the object that last proved the read, or was last looked at for that.
+    prover: usize,
     listed: bool,
     heard: Option<Moment>,
 }
@@ -53,6 +62,9 @@ impl ObjectStore {
             writes: Fifo::default(),
             slow_slots: BTreeMap::default(),
             owing: OwingObjects::default(),
+            unwritten: UnwrittenObjects::default(),
+            found: FoundObjects::default(),
+            prover: 0,
             listed: false,
             heard: None,
         }
@@ -80,6 +92,8 @@ impl ObjectStore {
     pub fn forget(&mut self, uid: &Uid) {
         if let Some(state) = self.states.swap_remove(uid) {
             self.owing.set(&state.object().id, None);
+            self.unwritten.set(uid, None);
+            self.found.change(state.counted(), Standing::Uncounted);
         }
         self.polls.remove(uid);
         self.writes.leave(uid);
@@ -114,6 +128,49 @@ impl ObjectStore {
     #[must_use]
     pub fn crowded_namespaces(&self) -> BTreeSet<String> {
         self.owing.crowded()
+    }
+
+    /// Returns the verdicts that cannot be written; `None` without one.
+    #[must_use]
+    pub fn unwritten(&self) -> Option<Unwritten> {
+        self.unwritten.summary()
+    }
+
+    /// Returns the other objects than this one whose resource was found before.
+    #[must_use]
+    pub fn others(&self, uid: &Uid) -> OtherObjects {
+        self.found.without(self.states.get(uid).map(ObjectState::counted).unwrap_or_default())
+    }
+
+    /// Records that a poll that began at `began` found a resource. If it is the only one that is known to be there, the
+    /// read works again, and missing resources are polled promptly.
+    pub fn note_found(&mut self, began: Moment, now: Moment) {
+        if !self.found.note_found(began) {
+            return;
+        }
+        let missing: Vec<Uid> =
+            self.states.iter().filter(|(_, state)| state.is_missing()).map(|(uid, _)| uid.clone()).collect();
+        missing.iter().for_each(|uid| _ = self.update(uid, now, |state| state.prove_read(now)));
+    }
+
+    /// Requests a poll of another object whose resource may be there, to learn if the read works. Looks at
+    /// [`PROVERS_LOOKED_AT`] objects: in a mass loss most are missing, and the regular polls find one that is not.
+    pub fn ask_for_proof(&mut self, of: &Uid, now: Moment) {
+        let count = self.states.len();
+        for step in 0..count.min(PROVERS_LOOKED_AT) {
+            let index = (self.prover + step) % count;
+            let Some((uid, state)) = self.states.get_index(index) else { continue };
+            if uid == of || !matches!(state.counted(), Standing::Present | Standing::Unpolled) {
+                continue;
+            }
+            self.prover = index;
+            if !state.is_polled_soon(now) {
+                let uid = uid.clone();
+                self.update(&uid, now, |state| state.prove_read(now));
+            }
+            return;
+        }
+        self.prover = self.prover.wrapping_add(PROVERS_LOOKED_AT) % count.max(1);
     }
 
     /// Returns the state of an object.
@@ -234,11 +291,14 @@ impl ObjectStore {
             NextWrite::Write(..) => Some(now),
         };
         let write = write.filter(|_| !self.writes.has(uid));
-        self.owing.set(&state.object().id, state.owes_verdict());
+        let (before, after) = state.count_standing();
+        self.found.change(before, after);
+        self.owing.set(&state.object().id, state.owes_verdict(now));
+        self.unwritten.set(&state.object().id.uid, state.unwritten(now));
         // An object in the regular line wakes once more to move to the prompt line.
         let in_line = self.polls.has_prompt(uid) || (self.polls.has_regular(uid) && !state.wants_prompt_poll());
         let poll = state.poll_due().filter(|_| !in_line);
-        if let Some(wake) = [poll, state.silence_due(), write].into_iter().flatten().min() {
+        if let Some(wake) = [poll, state.silence_due(), write, state.overdue_at(now)].into_iter().flatten().min() {
             self.wakes.add_after(uid, wake);
         }
     }

@@ -13,6 +13,7 @@ mod tests;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use drift_api::Moment;
 use drift_api::collections::first::first;
 use drift_language::Target;
 
@@ -80,7 +81,7 @@ pub fn overview<'a>(
     let mut meant = Vec::new();
     let has_rows = question.asks_for(&target.name);
     for state in states {
-        let rank = rank(state);
+        let rank = rank(state, now.moment);
         *match rank {
             Rank::Drifted => &mut found.counts.drifted,
             Rank::Unknown => &mut found.counts.unknown,
@@ -100,16 +101,16 @@ pub fn overview<'a>(
     let unknown: Vec<_> = meant.iter().filter(|(rank, _)| *rank == Rank::Unknown).map(|(_, state)| *state).collect();
     let rows = first(meant, MOST_ROWS, order);
     found.rows = rows.into_iter().map(|(_, state)| ObjectRow::new(target, state, now)).collect();
-    count_alike(&mut found.rows, &unknown);
+    count_alike(&mut found.rows, &unknown, now.moment);
     found
 }
 
 /// Counts for each Unknown row the objects with the same cause, those without a row included.
-fn count_alike(rows: &mut [ObjectRow], unknown: &[&ObjectState]) {
+fn count_alike(rows: &mut [ObjectRow], unknown: &[&ObjectState], now: Moment) {
     let of_rows = rows.iter().filter(|row| row.rank() == Rank::Unknown).map(|row| (row.cause(), 0));
     let mut counts: HashMap<Cause<'_>, usize> = of_rows.collect();
     for state in unknown {
-        if let Some(count) = counts.get_mut(&cause(state)) {
+        if let Some(count) = counts.get_mut(&cause(state, now)) {
             *count += 1;
         }
     }

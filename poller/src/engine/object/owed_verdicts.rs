@@ -7,14 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::attestation::{MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
-use drift_api::{Exceptions, ObjectId, SharedText, Uid};
+use drift_api::unwritten::MOST_UNWRITTEN;
+use drift_api::{Exceptions, ObjectId, SharedText, Uid, Unwritten, UnwrittenWord};
 
 /// Cause of a missing verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Affair {
     /// The verdict is late since a start or an edit of the target.
     OfTarget,
-    /// The verdict is refused, was written by another writer, or came with the object later.
+    /// The verdict cannot be written, was written by another writer, or came with the object later.
     OfObject,
 }
 
@@ -88,6 +89,37 @@ impl OwingObjects {
     }
 }
 
+/// Objects of one target whose verdict cannot be written.
+#[derive(Debug, Default)]
+pub struct UnwrittenObjects {
+    by_word: BTreeMap<UnwrittenWord, BTreeSet<Uid>>,
+}
+
+impl UnwrittenObjects {
+    /// Sets the reason for an object; `None` if its condition is current.
+    pub fn set(&mut self, uid: &Uid, word: Option<UnwrittenWord>) {
+        self.by_word.retain(|known, uids| {
+            if Some(*known) != word {
+                uids.remove(uid);
+            }
+            !uids.is_empty()
+        });
+        if let Some(word) = word {
+            self.by_word.entry(word).or_default().insert(uid.clone());
+        }
+    }
+
+    /// Returns their count with the first uids; `None` without such objects. A missing right is named first, because
+    /// it is usually the cause of all.
+    #[must_use]
+    pub fn summary(&self) -> Option<Unwritten> {
+        let word = *self.by_word.keys().next()?;
+        let count = self.by_word.values().map(BTreeSet::len).sum();
+        let uids = self.by_word.values().flatten().take(MOST_UNWRITTEN).cloned().collect();
+        Some(Unwritten { word, count, uids })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,6 +164,22 @@ mod tests {
             let expected = expected.map(|(count, names)| (count, names.into_iter().map(str::to_owned).collect()));
             assert_eq!(excepted(&counts), expected, "{counts:?}");
         }
+    }
+
+    #[test]
+    fn unwritten_verdicts_are_counted_and_named() {
+        let mut unwritten = UnwrittenObjects::default();
+        assert_eq!(unwritten.summary(), None);
+        (0..25).for_each(|number| unwritten.set(&id("a", number).uid, Some(UnwrittenWord::WriteRefused)));
+        let summary = unwritten.summary();
+        assert!(summary.is_some_and(|one| one.count == 25 && one.uids.len() == MOST_UNWRITTEN));
+        unwritten.set(&id("a", 24).uid, Some(UnwrittenWord::RightsMissing));
+        let summary = unwritten.summary();
+        let is_named =
+            |one: &Unwritten| one.word == UnwrittenWord::RightsMissing && one.uids.contains(&id("a", 24).uid);
+        assert!(summary.as_ref().is_some_and(|one| one.count == 25 && is_named(one)), "{summary:?}");
+        (0..25).for_each(|number| unwritten.set(&id("a", number).uid, None));
+        assert_eq!(unwritten.summary(), None);
     }
 
     #[test]

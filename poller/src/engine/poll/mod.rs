@@ -1,5 +1,6 @@
 //! One poll: the request of an object, and the observation from its response.
 
+pub mod absence_answer;
 pub mod cluster_resource;
 pub mod entity_tag;
 pub mod http_reading;

@@ -7,8 +7,9 @@ use drift_api::{Moment, Uid};
 use super::Target;
 use crate::engine::effect::{Effect, PollOrder, Report};
 use crate::engine::input::{PollResult, Postponed};
-use crate::engine::judgement::finding::Found;
-use crate::engine::object::object_state::BegunPoll;
+use crate::engine::judgement::finding::{Finding, Found};
+use crate::engine::judgement::total_loss::OtherObjects;
+use crate::engine::object::object_state::{BegunPoll, EndedPoll};
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_turns::PollTurn;
 use crate::engine::shared_state::SharedState;
@@ -61,7 +62,8 @@ impl<P: SharedState> Target<P> {
     /// Takes in a finding that needed no request.
     pub(super) fn take_found(&mut self, uid: &Uid, begun: BegunPoll, found: Found, now: Moment) {
         let (uid, found, took) = (uid.clone(), Ok(found), Duration::ZERO);
-        self.take_result(PollResult { uid, begun, found, pause: None, tagged: None, known: None, took }, now);
+        let result = PollResult { uid, begun, found, pause: None, tagged: None, known: None, took };
+        self.take_result_among(result, None, now);
     }
 
     pub(super) fn end_poll(&mut self, result: PollResult, now: Moment) {
@@ -69,20 +71,30 @@ impl<P: SharedState> Target<P> {
         self.take_result(result, now);
     }
 
+    /// Takes in the result of a poll that requested something.
+    pub(super) fn take_result(&mut self, result: PollResult, now: Moment) {
+        let others = self.objects.others(&result.uid);
+        self.take_result_among(result, Some(others), now);
+    }
+
     pub(super) fn note_read_ended(&mut self) {
         debug_assert!(self.reads_under_way > 0, "a read ended that never began");
         self.reads_under_way = self.reads_under_way.saturating_sub(1);
     }
 
-    pub(super) fn take_result(&mut self, result: PollResult, now: Moment) {
+    fn take_result_among(&mut self, result: PollResult, others: Option<OtherObjects>, now: Moment) {
         let PollResult { uid, begun, found, pause, tagged, known, took } = result;
         let found = match found {
             Ok(found) => found,
             Err(postponed) => return self.postpone(&uid, Some(begun), postponed, now),
         };
         self.report(Report::Polled(found.finding.as_label(), took));
+        let (is_found, is_absent) = (found.finding.is_presence(), found.finding == Finding::Absent);
+        if is_found {
+            self.objects.note_found(begun.at(), now);
+        }
         self.objects.update(&uid, now, |state| {
-            if state.finish_poll(begun, found, now) {
+            if state.finish_poll(EndedPoll { begun, others }, found, now) {
                 state.remember_tag(tagged);
                 state.remember_finding(known);
             }
@@ -90,6 +102,10 @@ impl<P: SharedState> Target<P> {
                 state.hold_polls(now + pause);
             }
         });
+        let others = self.objects.others(&uid);
+        if is_absent && self.objects.state(&uid).is_some_and(|state| state.lacks_proof(others)) {
+            self.objects.ask_for_proof(&uid, now);
+        }
     }
 
     /// Postpones a poll that was not begun. It is late, not failed.

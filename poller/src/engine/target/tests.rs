@@ -15,7 +15,7 @@ use crate::engine::writes::write_attempts::WriteOutcome;
 
 /// A target that shares nothing with other targets.
 #[derive(Default)]
-struct Alone {
+pub(super) struct Alone {
     /// End of the pause of the host of all its requests.
     paused: Option<Moment>,
     /// Time of the next read that its rate allows.

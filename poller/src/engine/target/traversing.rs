@@ -7,7 +7,7 @@ use drift_api::{Moment, ObjectView};
 use super::Target;
 use crate::engine::collection::requests::{CollectionRequest, OwnEntry, RequestKey};
 use crate::engine::effect::{Effect, Member, Report, TraversalOrder};
-use crate::engine::input::EndedTraversal;
+use crate::engine::input::{EndedTraversal, PollResult};
 use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::rule_error;
 use crate::engine::poll::request::first_request;
@@ -116,7 +116,10 @@ impl<P: SharedState> Target<P> {
     pub(super) fn end_traversal(&mut self, traversal: EndedTraversal, now: Moment) {
         let EndedTraversal { key, results, names, credentials } = traversal;
         self.note_read_ended();
-        results.into_iter().for_each(|result| self.take_result(result, now));
+        // What was found proves that the list works, before the missing entries are judged.
+        let is_found = |result: &PollResult| result.found.as_ref().is_ok_and(|found| found.finding.is_presence());
+        let (found, others): (Vec<_>, Vec<_>) = results.into_iter().partition(is_found);
+        found.into_iter().chain(others).for_each(|result| self.take_result(result, now));
         self.traversals.end(&key);
         let (Some(mut names), Some(keys)) = (names, self.text.read.keys()) else { return };
         for state in self.objects.states() {

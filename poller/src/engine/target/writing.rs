@@ -63,10 +63,10 @@ impl<P: SharedState> Target<P> {
         }
         let lost = self.objects.update(&uid, now.moment, |state| {
             state.finish_write(&write.outcome, now.moment);
-            if let WriteOutcome::Refused(sentence) = &write.outcome
+            if let WriteOutcome::Refused(refusal) = &write.outcome
                 && state.refusal_is_news()
             {
-                let refused = Report::WriteRefused(write.before.id.clone(), sentence.clone());
+                let refused = Report::WriteRefused(write.before.id.clone(), refusal.sentence.clone());
                 self.effects.push(Effect::Report(refused));
             }
             state.has_given_up()

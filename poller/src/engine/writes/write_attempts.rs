@@ -4,11 +4,24 @@
 
 use std::time::Duration;
 
-use drift_api::{Backoff, Condition, Moment, Series, StatusFields};
+use drift_api::{Backoff, Condition, Moment, Series, StatusFields, UnwrittenWord};
 use serde_json::Value;
 
 /// Delay of the next poll after so many lost races that the next write would have to wait.
 pub const AFTER_LOST_RACES: Duration = Duration::from_secs(60);
+
+/// Time after which a verdict counts as unwritten if the API server neither takes nor refuses it. A takeover of the API
+/// server and a pause that it asks for, 30 s at most, are over by then.
+pub const UNWRITTEN_AFTER: Duration = Duration::from_secs(30);
+
+/// A refused write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The reason for people.
+    pub sentence: String,
+    /// The reason on the Lease.
+    pub word: UnwrittenWord,
+}
 
 /// Result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +34,8 @@ pub enum WriteOutcome {
     MovedUnread,
     /// The object is gone.
     Gone,
-    /// The API server refused the write, with this sentence for people.
-    Refused(String),
+    /// The API server refused the write.
+    Refused(Refusal),
     /// The API server did not respond, so the result is unknown.
     Unavailable,
     /// Nothing was sent, because we do not hold the Lease.
@@ -68,8 +81,10 @@ struct Failures {
     backoff: Backoff,
     /// Backoff of writes with fields: a value that the kind's schema refuses must not block the condition.
     with_fields: Backoff,
-    /// True if the API server refused a write without fields.
-    is_refused: bool,
+    /// Reason of the last refusal of a write without fields.
+    refused: Option<UnwrittenWord>,
+    /// Time of the first write that the API server neither took nor refused.
+    since: Option<Moment>,
     refusal_told: bool,
 }
 
@@ -80,7 +95,8 @@ impl Default for Failures {
             lost_races: 0,
             backoff: Backoff::new(Series::WRITE_REFUSED),
             with_fields: Backoff::new(Series::WRITE_REFUSED),
-            is_refused: false,
+            refused: None,
+            since: None,
             refusal_told: false,
         }
     }
@@ -100,7 +116,12 @@ impl Failures {
     /// Counts a failed attempt.
     fn add(&mut self, outcome: &WriteOutcome, sent: Option<Box<Sent>>, now: Moment) {
         let sends_fields = sent.as_ref().is_some_and(|sent| !sent.fields.is_empty());
-        self.is_refused |= matches!(outcome, WriteOutcome::Refused(_)) && !sends_fields;
+        match outcome {
+            // A value that the kind's schema refuses does not concern the condition, which is written without it next.
+            WriteOutcome::Refused(_) if sends_fields => {}
+            WriteOutcome::Refused(refusal) => self.refused = Some(refusal.word),
+            _ => _ = self.since.get_or_insert(now),
+        }
         match outcome {
             WriteOutcome::Written => {}
             WriteOutcome::Moved | WriteOutcome::Gone => self.lost_races += 1,
@@ -173,7 +194,22 @@ impl WriteAttempts {
     /// Returns true if the API server refused a write since the last success.
     #[must_use]
     pub fn are_refused(&self) -> bool {
-        self.failures.as_ref().is_some_and(|failures| failures.is_refused)
+        self.failures.as_ref().is_some_and(|failures| failures.refused.is_some())
+    }
+
+    /// Returns the reason if the verdict cannot be written: the API server refused it, or did not take it for
+    /// [`UNWRITTEN_AFTER`].
+    #[must_use]
+    pub fn unwritten(&self, now: Moment) -> Option<UnwrittenWord> {
+        let failures = self.failures.as_ref()?;
+        let is_overdue = self.overdue_at().is_some_and(|overdue| overdue <= now);
+        failures.refused.or_else(|| is_overdue.then_some(UnwrittenWord::WriteRefused))
+    }
+
+    /// Returns the time at which a verdict that the API server does not take counts as unwritten.
+    #[must_use]
+    pub fn overdue_at(&self) -> Option<Moment> {
+        Some(self.failures.as_ref()?.since? + UNWRITTEN_AFTER)
     }
 
     /// Returns true if we wrote this state of the condition: in the running write, or in one whose response was lost.
@@ -232,7 +268,7 @@ mod tests {
     use super::*;
 
     fn refused() -> WriteOutcome {
-        WriteOutcome::Refused("no".to_owned())
+        WriteOutcome::Refused(Refusal { sentence: "no".to_owned(), word: UnwrittenWord::RightsMissing })
     }
 
     #[test]
@@ -284,6 +320,33 @@ mod tests {
         assert!(!attempts.refusal_is_news());
         attempts.finish(&WriteOutcome::Written, now);
         assert!(attempts.refusal_is_news());
+    }
+
+    #[test]
+    fn a_verdict_is_unwritten_once_refused_or_overdue() {
+        let (start, fields) = (Moment::START, StatusFields::from_iter([("id", Value::from(1))]));
+        let condition = || Condition::from_json(drift_api::condition::ConditionKind::Observed, &Value::Null);
+        for (outcome, at_once) in [
+            (refused(), Some(UnwrittenWord::RightsMissing)),
+            (WriteOutcome::Unavailable, None),
+            (WriteOutcome::Moved, None),
+            (WriteOutcome::NotLeading, None),
+        ] {
+            let mut attempts = WriteAttempts::default();
+            attempts.begin(condition(), StatusFields::NONE);
+            attempts.finish(&outcome, start);
+            assert_eq!(attempts.unwritten(start), at_once, "{outcome:?}");
+            attempts.begin(condition(), StatusFields::NONE);
+            attempts.finish(&WriteOutcome::Unavailable, start + UNWRITTEN_AFTER);
+            assert_eq!(attempts.unwritten(start + UNWRITTEN_AFTER), at_once.or(Some(UnwrittenWord::WriteRefused)));
+            attempts.begin(condition(), StatusFields::NONE);
+            attempts.finish(&WriteOutcome::Written, start + UNWRITTEN_AFTER);
+            assert_eq!(attempts.unwritten(start + UNWRITTEN_AFTER * 2), None);
+        }
+        let mut attempts = WriteAttempts::default();
+        attempts.begin(condition(), fields);
+        attempts.finish(&refused(), start);
+        assert_eq!(attempts.unwritten(start + UNWRITTEN_AFTER), None, "the condition was not tried alone yet");
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Page {
         // A standby shows no objects.
         let holds = if leads { self.controller.holds().await } else { ControllerHolds::default() };
         let configuration = self.configuration.borrow().clone();
-        let mut attestations = self.attestations.subscribe().borrow().clone();
+        let mut attestations = self.attestations.subscribe().borrow().attested.clone();
         attestations.retain(|target, _| self.attestations.is_written(target));
         let asked = (question, clock::wall_seconds().parse().unwrap_or_default());
         let content = Content {

@@ -5,7 +5,7 @@
 use drift_language::Target;
 
 use crate::engine::judgement::comparison::compare;
-use crate::engine::judgement::{Credentials, Failure, Finding, Observation, Subject};
+use crate::engine::judgement::{Credentials, Failure, Finding, Found, Observation, Subject};
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::{EndedTraversal, Member, PollOrder, PollResult, TraversalOrder};
 use crate::run::rate_limit::SharedRate;
@@ -17,14 +17,16 @@ pub async fn poll(outside: &Outside, target: &Target, order: PollOrder) -> PollR
     let PollOrder { uid, begun, view, prepared, moved, tag, known } = order;
     let view = view.open();
     let result = look_at_one(outside, target, (&uid, &prepared, &view), (tag, known.as_ref())).await;
-    let ReadResult { read, pause, told, took, tagged, judged, sent } = result;
+    let ReadResult { read, pause, told, took, tagged, judged, sent, absent_by } = result;
     let is_new = !matches!(read, Ok(Ok(Observation::Known(_))));
     let found = read.map(|observed| match observed {
         // A known finding needs no view of the object.
         Ok(Observation::Known(found)) => found,
         observed => {
             let credentials = Credentials::of(target, outside.sender.secrets(), sent);
-            compare(target, Subject { object: &view, moved: &moved, credentials: Some(&credentials) }, observed)
+            let found =
+                compare(target, Subject { object: &view, moved: &moved, credentials: Some(&credentials) }, observed);
+            Found { answer: absent_by.map(|answer| answer.sentence(credentials.values())), ..found }
         }
     });
     let Ok(finding) = &found else {
@@ -43,7 +45,7 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
     let wanted = members.iter().map(|member| member.key.clone()).collect();
     let uids = members.iter().map(|member| member.uid.clone()).collect();
     let result = look_at_all(outside, target, (uids, wanted), (request, rate)).await;
-    let ReadResult { read, pause, told, took, sent, .. } = result;
+    let ReadResult { read, pause, told, took, sent, absent_by, .. } = result;
     let credentials = Credentials::of(target, outside.sender.secrets(), sent);
     let mut results = Vec::with_capacity(members.len());
     for Member { uid, begun, view, moved, key } in members {
@@ -52,7 +54,9 @@ pub async fn traverse(outside: &Outside, target: &Target, rate: &SharedRate, ord
         let found = read.as_ref().map_err(Clone::clone).map(|entries| {
             let entries = entries.as_ref().map_err(Failure::clone);
             let observed = entries.and_then(|all| all.observe(&key, |entry| observe_entry(target, &view, entry)));
-            compare(target, subject, observed)
+            let found = compare(target, subject, observed);
+            let answer = absent_by.as_ref().filter(|_| found.finding == Finding::Absent);
+            Found { answer: answer.map(|answer| answer.sentence(credentials.values())), ..found }
         });
         if let Ok(found) = &found {
             tell(told, outside, target, found);

@@ -156,6 +156,8 @@ fn kept_reason(word: &str) -> SharedText {
 const MOVED: &str = ", moved ";
 /// Marks a refused create in the record.
 const EXISTS: &str = "exists ";
+/// Marks a replacement in the record.
+const REPLACED: &str = ", replaced";
 /// Part of every record with a create, which follows its scope.
 const CREATE: &str = ", creat";
 
@@ -278,6 +280,14 @@ impl Conditions {
     pub fn has_unseen_create(&self) -> bool {
         let noted = self.corrected().filter(|condition| condition.message.text().contains(CREATE));
         noted.and_then(super::CorrectionStatus::read).is_some_and(|record| record.unseen.is_some())
+    }
+
+    /// Returns true if the controller's record says that the resource was deleted for a replacement, and no poll has
+    /// confirmed the new one yet.
+    #[must_use]
+    pub fn has_replaced(&self) -> bool {
+        let noted = self.corrected().filter(|condition| condition.message.text().contains(REPLACED));
+        noted.and_then(super::CorrectionStatus::read).is_some_and(|record| record.replaced)
     }
 
     /// K: the number of the object's corrections after which a poll must look, the larger of both conditions.

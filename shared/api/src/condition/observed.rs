@@ -49,6 +49,12 @@ impl CurrentVerdict {
         }
     }
 
+    /// Returns true if it proves that a poll found the resource, at any generation.
+    #[must_use]
+    pub fn proves_found(&self) -> bool {
+        self.tag.found || self.tag.seen || self.reason.implies_found()
+    }
+
     /// Returns true if a poll found the resource since this correction, whose record has a create.
     #[must_use]
     pub const fn has_found_since(&self, correction: u64) -> bool {

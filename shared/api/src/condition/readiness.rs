@@ -87,9 +87,14 @@ fn judge(verdict: &Verdict, conditions: &Conditions, corrects: bool) -> Readines
     let held = held.filter(|(_, reason)| reason.needs_a_person());
     match (verdict.reason, held) {
         (ObservedReason::InSync, _) => of_verdict(ConditionStatus::True, false),
-        (ObservedReason::RuleError | ObservedReason::NotAllowed | ObservedReason::AbsenceContradicted, _) => {
-            of_verdict(ConditionStatus::False, true)
-        }
+        // A person has to act.
+        (
+            ObservedReason::RuleError
+            | ObservedReason::NotAllowed
+            | ObservedReason::AbsenceContradicted
+            | ObservedReason::AllMissing,
+            _,
+        ) => of_verdict(ConditionStatus::False, true),
         (reason, Some((record, held))) if reason.status() == ConditionStatus::True => Readiness {
             reason: held.as_str(),
             message: record.message.text().to_owned(),
@@ -191,6 +196,7 @@ mod tests {
                 true,
                 "Ready False AbsenceContradicted, Stalled True AbsenceContradicted",
             ),
+            (AllMissing, true, None, true, "Ready False AllMissing, Stalled True AllMissing"),
         ];
         for (reason, seen, held, corrects, expected) in table {
             assert_eq!(shown(&verdict(reason, seen), held, corrects), expected);

@@ -73,6 +73,8 @@ reasons! {
         Settling => Unknown,
         /// The read finds nothing, and the external system refused to create the resource because it exists already.
         AbsenceContradicted => Unknown,
+        /// The read finds none of the target's resources that it found before. Perhaps the read is wrong.
+        AllMissing => Unknown,
         /// A template of the target cannot be evaluated for this object.
         RuleError => Unknown,
         /// The object does not meet a requirement of the target.
@@ -95,9 +97,10 @@ reasons! {
         AttemptsExhausted => False,
         /// The target corrects only what a person approves, and the next correction has no approval.
         AwaitingApproval => Unknown,
-        /// The external resource already existed, and the target does not adopt.
+        /// The object does not own the external resource: that already existed and the target does not adopt, or the object
+        /// gave it up.
         NotOurs => False,
-        /// The object's identity was edited. The resource of the old identity still exists.
+        /// The object's identity or the target's scope was edited. The owned resource still exists.
         IdentityChanged => False,
         /// Another object has the external resource, through its claim or as the oldest that names it.
         IdentityTaken => False,
@@ -134,6 +137,12 @@ impl ObservedReason {
     #[must_use]
     pub const fn is_presence(self) -> bool {
         matches!(self, Self::InSync | Self::NotUpdated | Self::FieldsDiffer | Self::Settling)
+    }
+
+    /// Returns true if only an object whose resource was found before can have it.
+    #[must_use]
+    pub const fn implies_found(self) -> bool {
+        self.is_presence() || matches!(self, Self::ExternalMissing)
     }
 
     /// Returns true if this Unknown was decided without a request to the external system, so that it

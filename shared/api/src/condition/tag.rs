@@ -23,6 +23,8 @@ pub struct Tag {
     pub desired_hash: Option<DesiredHash>,
     /// Only in an Unknown: the object was in sync at this generation.
     pub seen: bool,
+    /// True if a poll found the resource at an earlier generation. Omitted if the reason or `seen` says so.
+    pub found: bool,
     /// True if the object's record has a create, and no poll since that correction found the resource.
     pub unfound: bool,
     /// K, the correction that this verdict verified.
@@ -64,7 +66,7 @@ impl Tag {
     #[must_use]
     pub fn says_as_much_as(&self, other: &Self) -> bool {
         let of = |tag: &Self| {
-            (tag.desired_hash, tag.seen, tag.unfound, tag.correction, tag.unhealed, tag.replace, tag.ready)
+            (tag.desired_hash, tag.seen, tag.found, tag.unfound, tag.correction, tag.unhealed, tag.replace, tag.ready)
         };
         of(self) == of(other)
     }
@@ -87,6 +89,7 @@ impl Tag {
                 Some(("unhealed", count)) => tag.unhealed = parse_count(count)?,
                 Some(("fields", names)) => tag.fields = DifferingFields::parse(names)?,
                 None if part == "seen" => tag.seen = true,
+                None if part == "found" => tag.found = true,
                 None if part == "unfound" => tag.unfound = true,
                 None if part == "replace" => tag.replace = true,
                 None if part == "ready" => tag.ready = true,
@@ -126,6 +129,7 @@ impl fmt::Display for Tag {
             write(true, format_args!("desired {desired_hash}"))?;
         }
         write(self.seen, format_args!("seen"))?;
+        write(self.found, format_args!("found"))?;
         write(self.unfound, format_args!("unfound"))?;
         write(self.correction > 0, format_args!("correction {}", self.correction))?;
         write(self.unhealed > 0, format_args!("unhealed {}", self.unhealed))?;
@@ -204,13 +208,14 @@ mod tests {
 
     prop_compose! {
         fn tags()(
-            desired_hash in proptest::option::of(any::<u32>()), seen: bool, unfound: bool, correction: u64, unhealed: u32,
+            desired_hash in proptest::option::of(any::<u32>()), seen: bool, found: bool, unfound: bool,
+            correction: u64, unhealed: u32,
             names in proptest::collection::vec("\\PC{0,9}|[a-z]{1,9}", 0..4), replace: bool, ready: bool,
             polled in proptest::option::of("\\PC{0,99}|[0-9TZ:.-]{1,40}"),
         ) -> Tag {
             let fields = DifferingFields::named(names.iter().map(String::as_str));
             let polled = polled.as_deref().map(PollRequest::of);
-            Tag { desired_hash: desired_hash.map(|seed| DesiredHash::of(&json!(seed))), seen, unfound, correction, unhealed, fields, replace, ready, polled }
+            Tag { desired_hash: desired_hash.map(|seed| DesiredHash::of(&json!(seed))), seen, found, unfound, correction, unhealed, fields, replace, ready, polled }
         }
     }
 

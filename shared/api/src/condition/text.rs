@@ -103,6 +103,7 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
         ObservedReason::AbsenceContradicted => {
             "the read finds nothing, but the external system refused the create as something that exists already (driftCorrected has its code): give the read's credential the right to see it, correct the read's address or filter, change a unique value that another resource has, or, if the code has another meaning, name that in the target"
         }
+        ObservedReason::AllMissing => "the read finds none of the external resources that it found before",
         ObservedReason::RuleError => "a template of the target cannot be evaluated for this object",
         ObservedReason::NotAllowed => "a requirement of the target does not hold for this object",
         ObservedReason::Suspended => "the target is suspended for this object",

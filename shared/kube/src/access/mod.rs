@@ -97,11 +97,17 @@ impl Right {
     }
 }
 
+/// Returns true if the message of the API server is about a right that our ServiceAccount lacks.
+#[must_use]
+pub fn lacks_right(refusal: &str) -> bool {
+    refusal.contains(MISSING_RIGHT)
+}
+
 /// Adds the command that prints the roles to the message of the API server about a right that our ServiceAccount lacks.
 /// The message itself names the ServiceAccount, the verb and the resource.
 #[must_use]
 pub fn with_roles(refusal: &str) -> Cow<'_, str> {
-    if refusal.contains(MISSING_RIGHT) {
+    if lacks_right(refusal) {
         Cow::Owned(format!("{refusal}; `kubectl drift rbac` prints the role that grants it"))
     } else {
         Cow::Borrowed(refusal)

@@ -113,5 +113,5 @@ fn a_deletion_is_not_attested_by_the_word_of_others() {
     let mut forged = object("CorrectionStarted", 8, 2);
     let observed = &mut forged.conditions.observed.as_mut().unwrap().condition;
     (observed.status, observed.reason) = (ConditionStatus::True, "NotCreated".into());
-    assert!(state(forged).owes_verdict().is_some());
+    assert!(state(forged).owes_verdict(Moment::START).is_some());
 }

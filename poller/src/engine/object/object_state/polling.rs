@@ -11,9 +11,11 @@ use std::sync::Arc;
 use drift_language::Target;
 
 use super::writing::Believed;
-use super::{ObjectState, SILENT_INTERVALS, stands_true};
+use super::{LatestPoll, ObjectState, SILENT_INTERVALS, stands_true};
+use crate::engine::judgement::total_loss::{Loss, OtherObjects, all_missing, is_confirmed_loss};
 use crate::engine::judgement::verdict::{is_unfound, reach_verdict};
 use crate::engine::judgement::{Basis, Belief, Failure, Finding, Found, NewFinding};
+use crate::engine::object::found_objects::Standing;
 use crate::engine::poll::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::Prepared;
@@ -28,6 +30,30 @@ pub struct BegunPoll {
     pub basis: Basis,
     /// Start of the poll, which identifies it: two polls of one moment see the same state.
     at: Moment,
+}
+
+/// The end of a poll.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedPoll {
+    /// The poll that ended.
+    pub begun: BegunPoll,
+    /// The target's other objects; `None` if nothing was requested, so that the result proves nothing about the read.
+    pub others: Option<OtherObjects>,
+}
+
+impl From<BegunPoll> for EndedPoll {
+    /// The end of a poll of an object without others.
+    fn from(begun: BegunPoll) -> Self {
+        Self { begun, others: Some(OtherObjects::default()) }
+    }
+}
+
+impl BegunPoll {
+    /// Returns the start of the poll.
+    #[must_use]
+    pub const fn at(&self) -> Moment {
+        self.at
+    }
 }
 
 impl ObjectState {
@@ -143,8 +169,9 @@ impl ObjectState {
 
     /// Takes in the result of the running poll and ignores results of other polls. Returns true if the result is about
     /// the current state of the object.
-    pub fn finish_poll(&mut self, begun: BegunPoll, found: impl Into<Found>, now: Moment) -> bool {
-        let Found { finding, published, .. } = found.into();
+    pub fn finish_poll(&mut self, ended: impl Into<EndedPoll>, found: impl Into<Found>, now: Moment) -> bool {
+        let (EndedPoll { begun, others }, found) = (ended.into(), found.into());
+        let finding = &found.finding;
         if !self.end_poll(begun) {
             return false;
         }
@@ -155,7 +182,8 @@ impl ObjectState {
             return false;
         }
         self.last_heard = now;
-        self.last_failure = match &finding {
+        self.note_latest(finding, others.is_some());
+        self.last_failure = match finding {
             Finding::Failed(failure) => Some(Box::new(failure.clone())),
             _ => None,
         };
@@ -164,7 +192,7 @@ impl ObjectState {
             self.seen.in_sync || basis.correction > 0 || current.as_ref().is_some_and(CurrentVerdict::proves_seen);
         let is_unfound = is_unfound(&basis, basis.correction, current.as_ref(), &self.seen);
         let new = NewFinding {
-            finding: &finding,
+            finding,
             basis: &basis,
             current: current.as_ref(),
             was_there,
@@ -174,13 +202,11 @@ impl ObjectState {
                 Duration::ZERO
             },
             flaps,
+            began: begun.at,
             at: now,
         };
         match self.confirmation.count(&new, &self.settings.confirm) {
-            Belief::Confirmed => {
-                let answers = !self.asked_meanwhile || is_planted(Mutant::EarlyAnswer);
-                self.believe_poll(&finding, published, answers, now);
-            }
+            Belief::Confirmed => self.believe_confirmed(&found, others, current.as_ref(), now),
             Belief::PollAgainAfter(wait) => {
                 if flaps {
                     self.flapping.note_finding(finding.class(), now);
@@ -192,10 +218,85 @@ impl ObjectState {
         true
     }
 
+    /// Takes in a finding that enough polls confirm. An absence also needs the proof that the read works.
+    fn believe_confirmed(
+        &mut self,
+        found: &Found,
+        others: Option<OtherObjects>,
+        current: Option<&CurrentVerdict>,
+        now: Moment,
+    ) {
+        let answers = !self.asked_meanwhile || is_planted(Mutant::EarlyAnswer);
+        match self.judge_absence(&found.finding, others, current) {
+            Loss::OfOne => {
+                self.confirms_loss = false;
+                self.believe_poll(&found.finding, found.published.clone(), answers, now);
+            }
+            Loss::OfAll => {
+                let failure = Finding::Failed(all_missing(found.answer.as_deref()));
+                self.believe_poll(&failure, Some(StatusFields::NONE), answers, now);
+            }
+            Loss::Undecided => {
+                self.drop_unwritten();
+                let wait = self.confirmation.last_run().map_or(PROMPT_SPACING, |(_, wait)| wait);
+                self.schedule.want_after(wait, now);
+            }
+        }
+    }
+
+    fn judge_absence(&self, finding: &Finding, others: Option<OtherObjects>, current: Option<&CurrentVerdict>) -> Loss {
+        let basis = self.basis();
+        let is_of_spec = current.is_some_and(|current| basis.is_spoken_of_by(current));
+        // The resource is gone as it should be, or a refused create proves the read wrong by itself.
+        let is_expected = basis.contradicted || self.object.conditions.has_replaced();
+        let judged = others.zip(self.confirmation.last_run()).filter(|_| *finding == Finding::Absent);
+        match judged {
+            Some((others, (since, _)))
+                if self.seen.found
+                    && !is_expected
+                    && !self.confirms_loss
+                    && !is_confirmed_loss(&self.object, current, is_of_spec) =>
+            {
+                others.judge_absence(since)
+            }
+            _ => Loss::OfOne,
+        }
+    }
+
+    fn note_latest(&mut self, finding: &Finding, is_asked: bool) {
+        self.latest = match finding {
+            finding if finding.is_presence() => LatestPoll::Present,
+            Finding::Absent if is_asked => LatestPoll::Absent,
+            Finding::Absent => LatestPoll::Unasked,
+            Finding::Failed(failure) if failure.reason.needs_no_read() => LatestPoll::Unasked,
+            _ => LatestPoll::Failed,
+        };
+        self.seen.found |= self.latest == LatestPoll::Present;
+    }
+
+    /// Returns true if its resource was found before and the last poll did not find it.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.counted == Standing::Absent
+    }
+
+    /// Returns true if only a poll of another object can decide about the absence that its last poll found.
+    #[must_use]
+    pub fn lacks_proof(&self, others: OtherObjects) -> bool {
+        let judged = || self.judge_absence(&Finding::Absent, Some(others), self.current().as_ref());
+        self.latest == LatestPoll::Absent && judged() == Loss::Undecided
+    }
+
+    /// Asks for a poll that shows if the read still works.
+    pub fn prove_read(&mut self, now: Moment) {
+        self.schedule.want_promptly(now);
+    }
+
     /// Sets the verdict to Unknown if no poll completed for [`SILENT_INTERVALS`].
     pub fn notice_silence(&mut self, now: Moment) {
         if self.silence_due().is_some_and(|due| due <= now) {
             self.last_heard = now;
+            self.latest = LatestPoll::Failed;
             let failure = self.last_failure.as_deref().cloned();
             let failure = failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
             self.believe_poll(&Finding::Failed(failure), Some(StatusFields::NONE), false, now);
@@ -261,6 +362,8 @@ impl ObjectState {
             self.object.poll_requested().filter(|_| answers && !is_planted(Mutant::Unanswered)).map(PollRequest::of);
         verdict.tag.polled = asked.or_else(|| current.and_then(|current| current.tag.polled));
         self.seen.in_sync |= *finding == Finding::InSync;
+        // Our own deletion ended, and its replacement was never found.
+        self.seen.found &= !(*finding == Finding::Absent && self.object.conditions.has_replaced());
         if matches!(finding, Finding::InSync | Finding::Differs(_)) {
             self.seen.found_at = Some(basis.correction);
         }

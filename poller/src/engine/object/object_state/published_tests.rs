@@ -10,7 +10,7 @@ use super::*;
 use crate::engine::fixtures::{TEXT, at, target};
 use crate::engine::judgement::finding::{Finding, Found};
 use crate::engine::judgement::rendered::appraise;
-use crate::engine::writes::write_attempts::WriteOutcome;
+use crate::engine::writes::write_attempts::{Refusal, WriteOutcome};
 
 /// A case with the published value of a poll at each second.
 type Case = (&'static str, fn(u64) -> Value);
@@ -52,11 +52,7 @@ impl Published {
     fn poll(&mut self, seconds: u64, finding: Finding, address: Option<Value>) {
         let begun = self.state.begin_poll(at(seconds));
         let published = address.map(|address| [("address", address)].into_iter().collect()).unwrap_or_default();
-        self.state.finish_poll(
-            begun,
-            Found { finding, published: Some(published), withheld: Vec::new() },
-            at(seconds).moment,
-        );
+        self.state.finish_poll(begun, Found { published: Some(published), ..finding.into() }, at(seconds).moment);
     }
 
     /// Writes the pending fields and returns them. `kept` returns the part that the API server stores.
@@ -78,8 +74,9 @@ impl Published {
         let NextWrite::Write(verdict, urgency) = self.state.next_write(at(seconds).moment) else { return None };
         let begun = self.state.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
         let sent = begun.fields.put_on(&json!({}))["status"]["address"].clone();
+        let refusal = Refusal { sentence: "no".to_owned(), word: UnwrittenWord::WriteRefused };
         let is_valid = sent.is_null() || sent.is_string();
-        let outcome = if is_valid { WriteOutcome::Written } else { WriteOutcome::Refused("no".to_owned()) };
+        let outcome = if is_valid { WriteOutcome::Written } else { WriteOutcome::Refused(refusal) };
         if is_valid {
             self.whole = begun.fields.put_on(&self.whole);
             self.whole["status"]["conditions"] = json!([begun.condition.to_json()]);

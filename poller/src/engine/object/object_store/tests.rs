@@ -1,7 +1,8 @@
 use super::*;
 use crate::engine::fixtures::{self, TEXT, at, target};
 use crate::engine::judgement::finding::{Failure, Finding};
-use crate::engine::writes::write_attempts::WriteOutcome;
+use crate::engine::writes::write_attempts::{Refusal, UNWRITTEN_AFTER, WriteOutcome};
+use drift_api::UnwrittenWord;
 use drift_api::attestation::MOST_EXCEPTIONS;
 use drift_api::condition::ObservedReason;
 use serde_json::{Value, json};
@@ -269,13 +270,21 @@ fn owing(count: usize) -> ObjectStore {
     objects
 }
 
+fn refused() -> WriteOutcome {
+    WriteOutcome::Refused(Refusal { sentence: String::new(), word: UnwrittenWord::RightsMissing })
+}
+
 fn refuse_write(objects: &mut ObjectStore, uid: &Uid, now: Moment) {
+    fail_write(objects, uid, &refused(), now);
+}
+
+fn fail_write(objects: &mut ObjectStore, uid: &Uid, outcome: &WriteOutcome, now: Moment) {
     let Some(NextWrite::Write(verdict, urgency)) = objects.update(uid, now, |state| state.next_write(now)) else {
         panic!("nothing to write");
     };
     objects.update(uid, now, |state| {
         state.begin_write(&verdict, urgency, now, "");
-        state.finish_write(&WriteOutcome::Refused(String::new()), now);
+        state.finish_write(outcome, now);
     });
 }
 
@@ -291,6 +300,39 @@ fn a_refused_verdict_keeps_back_only_its_object() {
     assert_eq!(objects.attested_except(at(1).moment + WATCH_ALIVE_FOR), None, "when the watch may be dead");
     objects.forget(&first);
     assert_eq!(objects.attested_except(at(2).moment), Some(Exceptions::default()));
+}
+
+#[test]
+fn an_unwritten_change_takes_back_the_attestation() {
+    let (now, uid) = (at(10).moment, Uid::from("a"));
+    let message = tag("x").replacen('x', drift_api::condition::closed_text(ObservedReason::InSync), 1);
+    let in_sync = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 1}]});
+    for (outcome, at_once) in [(refused(), true), (WriteOutcome::Unavailable, false), (WriteOutcome::Moved, false)] {
+        let mut objects = objects();
+        let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &in_sync);
+        objects.see(object.clone(), at(0));
+        objects.note_listed(at(0).moment);
+        let poll = |objects: &mut ObjectStore, finding: Finding, now: Now| {
+            let begun = objects.update(&uid, now.moment, |state| state.begin_poll(now)).unwrap();
+            objects.update(&uid, now.moment, |state| state.finish_poll(begun, finding, now.moment));
+        };
+        poll(&mut objects, Finding::InSync, at(1));
+        assert!(is_attested(&objects, now), "an unchanged verdict is true");
+        for seconds in 8..=10 {
+            poll(&mut objects, Finding::Differs("x".into()), at(seconds));
+        }
+        fail_write(&mut objects, &uid, &outcome, now);
+        let excepted = Some(Exceptions::from_iter([uid.clone()]));
+        assert_eq!(objects.attested_except(now) == excepted, at_once, "{outcome:?}");
+        assert!(objects.next_wake().is_some_and(|wake| wake <= now + UNWRITTEN_AFTER));
+        let later = now + UNWRITTEN_AFTER;
+        objects.update(&uid, later, |_| {});
+        assert_eq!(objects.attested_except(later), excepted, "{outcome:?}");
+        let word = if at_once { UnwrittenWord::RightsMissing } else { UnwrittenWord::WriteRefused };
+        assert!(objects.unwritten().is_some_and(|one| one.word == word && one.uids.contains(&uid)), "{outcome:?}");
+        poll(&mut objects, Finding::InSync, at(45));
+        assert!(is_attested(&objects, at(45).moment) && objects.unwritten().is_none(), "the old verdict is true again");
+    }
 }
 
 /// An object that another writer marked as drifted, in this version.

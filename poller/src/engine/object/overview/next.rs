@@ -132,7 +132,7 @@ impl Next {
             Self::IdentityContested => "other objects claim the external resource too",
             Self::NotOurs => "the external resource was not made for this object, and `correct.existing` is Refuse",
             Self::IdentityChanged => {
-                "the object's identity was edited, and the resource of the old identity still exists"
+                "the object's identity or the target's scope was edited, and the resource that the object owns still exists"
             }
             Self::Verification => "a poll verifies the last correction first",
             Self::AttemptsExhausted => {

@@ -1,9 +1,10 @@
 //! One object of an overview: its conditions without the parts that only programs read.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use drift_api::condition::MAX_MESSAGE_BYTES;
-use drift_api::{Condition, ConditionStatus, CorrectionStatus, Hold, ObjectId, Tag};
+use drift_api::{Condition, ConditionStatus, CorrectionStatus, Hold, Moment, ObjectId, Tag};
 use drift_language::Target;
 use jiff::Timestamp;
 
@@ -64,7 +65,7 @@ pub enum Rank {
 }
 
 /// An Unknown verdict as far as two objects can share it: reason and text. `None` for an object without a verdict.
-pub(super) type Cause<'s> = Option<(&'s str, &'s str)>;
+pub(super) type Cause<'s> = Option<(Cow<'s, str>, Cow<'s, str>)>;
 
 impl ObjectRow {
     /// Returns the sort key.
@@ -86,8 +87,8 @@ impl ObjectRow {
             id: shown.id.clone(),
             deleting: shown.deleting,
             verdict: verdict_of(shown).map(|condition| {
-                let (text, _) = Tag::split(condition.message.text());
-                RowCondition::new(condition, text)
+                let (status, (reason, text)) = shown_verdict(condition, state, now.moment);
+                RowCondition { status, ..RowCondition::new(condition, &text) }.with_reason(&reason)
             }),
             correction: shown.conditions.corrected().map(|condition| {
                 let text = CorrectionStatus::parse(condition.message.text()).text;
@@ -104,7 +105,7 @@ impl ObjectRow {
 
     /// The cause of its Unknown.
     pub(super) fn cause(&self) -> Cause<'_> {
-        self.verdict.as_ref().map(|verdict| (verdict.reason.as_str(), verdict.text.as_str()))
+        self.verdict.as_ref().map(|verdict| (verdict.reason.as_str().into(), verdict.text.as_str().into()))
     }
 }
 
@@ -117,14 +118,33 @@ impl RowCondition {
             since: condition.last_transition_time.to_string(),
         }
     }
+
+    fn with_reason(self, reason: &str) -> Self {
+        Self { reason: reason.to_owned(), ..self }
+    }
 }
 
 /// The cause of an object's Unknown.
-pub(super) fn cause(state: &ObjectState) -> Cause<'_> {
-    verdict_of(state.object()).map(|condition| {
-        let (text, _) = Tag::split(condition.message.text());
-        (&*condition.reason, shortened(text))
-    })
+pub(super) fn cause(state: &ObjectState, now: Moment) -> Cause<'_> {
+    verdict_of(state.object()).map(|condition| shown_verdict(condition, state, now).1)
+}
+
+/// Returns the status, the reason and the text to show for the verdict that stands on an object. If the present verdict
+/// cannot be written, it is Unknown, with the standing one in brackets.
+fn shown_verdict<'s>(
+    condition: &'s Condition,
+    state: &ObjectState,
+    now: Moment,
+) -> (ConditionStatus, (Cow<'s, str>, Cow<'s, str>)) {
+    let (text, _) = Tag::split(condition.message.text());
+    let (reason, text) = (&*condition.reason, shortened(text));
+    match state.unwritten(now) {
+        None => (condition.status, (reason.into(), text.into())),
+        Some(word) => {
+            let text = format!("{}; what stands on the object: {text}", word.sentence());
+            (ConditionStatus::Unknown, (format!("{word} ({reason})").into(), text.into()))
+        }
+    }
 }
 
 /// Our own messages are never longer than this. Those of another writer may be.
@@ -133,9 +153,10 @@ fn shortened(text: &str) -> &str {
 }
 
 /// Returns the sort key of an object.
-pub(super) fn rank(state: &ObjectState) -> Rank {
+pub(super) fn rank(state: &ObjectState, now: Moment) -> Rank {
     let object = state.object();
-    rank_of(verdict_of(object).map(|condition| condition.status), object.deleting)
+    let status = verdict_of(object).map(|condition| shown_verdict(condition, state, now).0);
+    rank_of(status, object.deleting)
 }
 
 const fn rank_of(status: Option<ConditionStatus>, deleting: bool) -> Rank {

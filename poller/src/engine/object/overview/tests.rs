@@ -4,7 +4,11 @@ use serde_json::json;
 
 use super::*;
 use crate::engine::fixtures::{TEXT, at, object, target};
+use crate::engine::judgement::finding::Finding;
+use crate::engine::object::object_state::NextWrite;
 use crate::engine::object::object_store::ObjectStore;
+use crate::engine::writes::write_attempts::{Refusal, WriteOutcome};
+use drift_api::{ConditionStatus, UnwrittenWord};
 
 /// Adds an object with this status of driftObserved; without a status it has no conditions.
 fn seen(objects: &mut ObjectStore, name: &str, status: &str) {
@@ -47,6 +51,29 @@ fn the_worst_objects_come_first_and_all_are_counted() {
     let row = &found.rows[0];
     let texts = [&row.verdict, &row.correction].map(|one| one.as_ref().map(|one| one.text.as_str()));
     assert_eq!(texts, [Some("1 field differs"), Some("updated")], "machine-readable parts are left out");
+}
+
+#[test]
+fn an_unwritten_verdict_makes_the_old_one_unknown() {
+    let mut objects = ObjectStore::new(target(TEXT));
+    ["a", "b"].iter().for_each(|name| seen(&mut objects, name, "True"));
+    let (uid, now) = ("a".into(), at(1));
+    let begun = objects.update(&uid, now.moment, |state| state.begin_poll(now)).unwrap();
+    objects.update(&uid, now.moment, |state| {
+        state.finish_poll(begun, Finding::InSync, now.moment);
+        let NextWrite::Write(verdict, urgency) = state.next_write(now.moment) else {
+            unreachable!("a verdict to write")
+        };
+        state.begin_write(&verdict, urgency, now.moment, "2026-01-01T00:00:00Z");
+        let refusal = Refusal { sentence: String::new(), word: UnwrittenWord::RightsMissing };
+        state.finish_write(&WriteOutcome::Refused(refusal), now.moment);
+    });
+    let all = overview(&target(TEXT), objects.states(), &with_rows(), at(10));
+    assert_eq!(all.counts, VerdictCounts { drifted: 1, unknown: 1, ..VerdictCounts::default() });
+    let verdict = all.rows[1].verdict.as_ref().unwrap();
+    assert_eq!((verdict.status, verdict.reason.as_str()), (ConditionStatus::Unknown, "RightsMissing (FieldsDiffer)"));
+    assert!(verdict.text.ends_with("what stands on the object: 1 field differs"), "{}", verdict.text);
+    assert_eq!(all.rows[1].alike, 1);
 }
 
 #[test]

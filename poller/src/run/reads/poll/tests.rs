@@ -258,6 +258,11 @@ async fn each_page_counts_as_a_read() {
     let began = clock::now();
     let outcome = traverse(&outside(&Arc::default()), &reading_pages(&host), &rate).await;
     assert!(matches!(outcome, PollResult { found: Ok(Found { finding: Finding::Absent, .. }), .. }), "{outcome:?}");
+    let answer = outcome.found.as_ref().unwrap().answer.as_deref();
+    assert!(
+        answer.is_some_and(|answer| answer.starts_with("the server answered 200 to GET http://127.0.0.1:")),
+        "{answer:?}"
+    );
     assert!(clock::now() - began >= refill, "the second page did not wait");
     assert_eq!(server.await.unwrap().len(), 2);
 }

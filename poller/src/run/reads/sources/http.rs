@@ -22,6 +22,7 @@ use crate::engine::Postponed;
 use crate::engine::collection::entries::Entries;
 use crate::engine::collection::traversal::Traversal;
 use crate::engine::judgement::{Failure, Observation};
+use crate::engine::poll::absence_answer::LastAnswer;
 use crate::engine::poll::entity_tag::EntityTag;
 use crate::engine::poll::http_reading::{Progress, Reading};
 use crate::engine::poll::known_finding::KnownFinding;
@@ -56,6 +57,8 @@ struct HttpRequests<'r> {
     goes_on: bool,
     /// Reserved memory for the kept responses.
     room: Option<Room>,
+    /// The last request and the status of its answer, once the result is complete.
+    last: Option<(Cow<'r, HttpRequest>, u16)>,
 }
 
 /// Reads the external resource of one object.
@@ -70,7 +73,11 @@ pub(super) async fn look_at_one(
     let mut reading = Reading::new(source.read, view).unless(tag).knowing(known);
     let mut requests = HttpRequests::new(source, vec![uid.clone()]);
     let read = requests.run(request, |reply| (reading.take(reply), reading.kept())).await;
-    ReadResult { judged: reading.judged(), tagged: reading.into_tagged(), ..requests.end(read) }
+    let absent_by = match &read {
+        Ok(Ok(Observation::Absent)) => requests.last_answer(),
+        _ => None,
+    };
+    ReadResult { judged: reading.judged(), tagged: reading.into_tagged(), absent_by, ..requests.end(read) }
 }
 
 /// Traverses a collection once.
@@ -90,7 +97,7 @@ pub(super) async fn look_at_all(
             requests.run(Cow::Owned(request), |reply| (traversal.take(reply), 0)).await
         }
     };
-    requests.end(entries)
+    ReadResult { absent_by: requests.last_answer(), ..requests.end(entries) }
 }
 
 impl<'r> HttpRequests<'r> {
@@ -108,7 +115,12 @@ impl<'r> HttpRequests<'r> {
             asked: 0,
             goes_on: false,
             room: None,
+            last: None,
         }
+    }
+
+    fn last_answer(&self) -> Option<LastAnswer> {
+        self.last.as_ref().map(|(request, status)| LastAnswer::new(request, *status))
     }
 
     fn end<T>(&self, read: Result<Result<T, Failure>, Postponed>) -> ReadResult<T> {
@@ -123,7 +135,7 @@ impl<'r> HttpRequests<'r> {
     /// Postpones the read because a host is paused, or because a response waited for memory.
     async fn run<T>(
         &mut self,
-        first: Cow<'_, HttpRequest>,
+        first: Cow<'r, HttpRequest>,
         mut take: impl FnMut(&HttpReply) -> (Progress<T>, usize),
     ) -> Result<Result<T, Failure>, Postponed> {
         let mut request = first;
@@ -134,10 +146,13 @@ impl<'r> HttpRequests<'r> {
                 self.uids.iter().for_each(|uid| self.source.outside.gate.note(&permit, uid, heard, clock::now()));
             }
             self.pause = heard.and_then(HostReply::asked_pause);
-            match answer.map(|reply| take(&reply)) {
+            match answer.map(|reply| (reply.status.as_u16(), take(&reply))) {
                 Err(failure) => return Ok(Err(failure)),
-                Ok((Progress::Done(done), _)) => return Ok(done),
-                Ok((Progress::Ask(next), kept)) => {
+                Ok((status, (Progress::Done(done), _))) => {
+                    self.last = Some((request, status));
+                    return Ok(done);
+                }
+                Ok((_, (Progress::Ask(next), kept))) => {
                     self.goes_on = true;
                     self.keep(permit.host(), kept)?;
                     request = Cow::Owned(*next);

@@ -23,6 +23,7 @@ use crate::engine::Postponed;
 use crate::engine::collection::entries::{Entries, Gathering};
 use crate::engine::collection::traversal::observe_item;
 use crate::engine::judgement::{Failure, Found, Observation};
+use crate::engine::poll::absence_answer::LastAnswer;
 use crate::engine::poll::cluster_resource::observe_resource;
 use crate::engine::poll::entity_tag::{EntityTag, Tagged};
 use crate::engine::poll::known_finding::{Fingerprint, KnownFinding};
@@ -59,6 +60,8 @@ pub struct ReadResult<T> {
     pub judged: Option<Fingerprint>,
     /// Credentials that the read was sent with.
     pub sent: SentCredentials,
+    /// The last answer, if it was one over HTTP and means an absence.
+    pub absent_by: Option<LastAnswer>,
 }
 
 /// The source of one target, with the clients to read it.
@@ -186,7 +189,8 @@ pub fn observe_entry(target: &Target, view: &Value, entry: &Value) -> Result<Obs
 
 impl<T> ReadResult<T> {
     fn new(read: Result<Result<T, Failure>, Postponed>, took: Duration) -> Self {
-        Self { read, pause: None, told: false, took, tagged: None, judged: None, sent: SentCredentials::default() }
+        let sent = SentCredentials::default();
+        Self { read, pause: None, told: false, took, tagged: None, judged: None, sent, absent_by: None }
     }
 
     fn postponed(postponed: Postponed) -> Self {
@@ -195,8 +199,9 @@ impl<T> ReadResult<T> {
 
     /// Continues with the value that was read.
     pub fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, Failure>) -> ReadResult<U> {
-        let Self { read, pause, told, took, tagged, judged, sent } = self;
-        ReadResult { read: read.map(|read| read.and_then(next)), pause, told, took, tagged, judged, sent }
+        let Self { read, pause, told, took, tagged, judged, sent, absent_by } = self;
+        let read = read.map(|read| read.and_then(next));
+        ReadResult { read, pause, told, took, tagged, judged, sent, absent_by }
     }
 }
 
