@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
-use drift_kube::cleanup::{Selection, Selections};
+use drift_kube::cleanup::{Note, Selection, Selections};
 use drift_kube::client::ResolvedKind;
 use drift_kube::config::documents_in;
 use drift_kube::process::clock;
@@ -60,11 +60,11 @@ fn notes_on(lease: Option<&Value>) -> LeaseNotes {
     let annotations = lease.and_then(|lease| lease.pointer("/metadata/annotations"));
     let noted = annotations.and_then(|annotations| annotations.get(SELECTIONS_ANNOTATION)).and_then(Value::as_str);
     let noted = noted.map(|text| Selections::parse(text).0).unwrap_or_default();
-    let place = |(selection, config_map): (&Selection, &str)| {
+    let place = |(selection, note): (&Selection, &Note)| {
         let Selection { target, api_version, kind, namespaces, .. } = selection.clone();
         let label_selector = LabelSelector::default();
         let objects = ObjectSelection { api_version, kind, namespaces, label_selector };
-        NotedPlace { target, config_map: config_map.to_owned(), objects }
+        NotedPlace { target, config_map: note.config_map.clone(), objects }
     };
     LeaseNotes {
         attested: attestations(lease, clock::wall()).unwrap_or_default(),

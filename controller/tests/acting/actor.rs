@@ -75,8 +75,10 @@ impl Running {
         let target = &self.bench.executor.target;
         let attestation =
             Attestation { hash: target.verdict_hash.clone(), except: except.iter().copied().map(Into::into).collect() };
-        let active = BTreeMap::from([(target.name.clone(), attestation)]);
-        self.attestations.send_replace(Attestations { held: true, changed_at: Some(clock::now()), by_target: active });
+        let by_target = BTreeMap::from([(target.name.clone(), attestation)]);
+        let texts = BTreeMap::from([(target.name.clone(), target.document_hash.clone())]);
+        let changed_at = Some(clock::now());
+        self.attestations.send_replace(Attestations { held: true, changed_at, by_target, texts });
     }
 
     async fn see(&self) {

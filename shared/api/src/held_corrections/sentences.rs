@@ -14,6 +14,14 @@ impl TargetHold {
                 "the controller lacks rights that target {target} needs (RightsMissing): an Event on the target's ConfigMap lists the rules, \
                  and `kubectl drift rbac` prints them"
             ),
+            Self::TargetFormer => format!(
+                "no ConfigMap has the text of target {target} any more (TargetFormer): only its deletions go on; apply the ConfigMap \
+                 again, or remove the target with `kubectl drift forget {target}`"
+            ),
+            Self::TargetTaken => format!(
+                "another ConfigMap has another text of target {target}, or of its objects (TargetTaken): delete one of the two; Events \
+                 on both ConfigMaps name them"
+            ),
             Self::BreakerOpen(counts) => {
                 let BreakerCounts { drifted, judged, limit } = counts;
                 let remedy = counts.remedy();

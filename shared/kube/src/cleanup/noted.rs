@@ -72,6 +72,9 @@ impl NotedSelections {
         self.notes.send_if_modified(|notes| {
             let before = notes.wanted.clone();
             active.targets.values().for_each(|target| notes.wanted.add(target));
+            for (target, hashes) in active.forgotten.iter().filter(|(target, _)| active.state_of(target).is_some()) {
+                notes.wanted.outlive(target, hashes);
+            }
             notes.wanted != before
         });
     }

@@ -19,7 +19,7 @@ pub(super) struct Snapshot {
 impl Snapshot {
     pub(super) fn of(kind: &KindName, selections: &Selections, active: ActiveTargets<'_>) -> Self {
         let noted = || selections.iter().filter(|(selection, _)| selection.kind_name() == *kind);
-        let undecided = noted().filter(|(selection, config_map)| !is_decided(active, selection, config_map));
+        let undecided = noted().filter(|(selection, note)| !is_decided(active, selection, note));
         let of_kind = active.of_kind(kind).map(|target| (target.name.clone(), target.objects.clone()));
         Self {
             selections: of_kind.collect(),

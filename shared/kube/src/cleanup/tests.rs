@@ -12,7 +12,7 @@ use crate::client::KindName;
 use crate::config::ActiveTargets;
 use drift_api::{FieldPaths, LeanObject, Moment, ObjectId, ScopeId, Series};
 use drift_language::parse_document;
-use drift_language::{DocumentName, Target};
+use drift_language::{DocumentName, Target, TargetState};
 
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -40,6 +40,8 @@ fn proxies(name: &str, namespaces: &str, tier: &str) -> Arc<Target> {
 struct World {
     targets: BTreeMap<String, Arc<Target>>,
     whole: BTreeSet<String>,
+    states: BTreeMap<String, TargetState>,
+    forgotten: BTreeMap<String, String>,
 }
 
 impl World {
@@ -47,11 +49,13 @@ impl World {
         Self {
             targets: targets.iter().map(|target| (target.name.clone(), Arc::clone(target))).collect(),
             whole: whole.iter().map(|map| (*map).to_owned()).collect(),
+            ..Self::default()
         }
     }
 
     fn active(&self) -> ActiveTargets<'_> {
-        ActiveTargets { targets: &self.targets, whole: &self.whole }
+        let Self { targets, whole, states, forgotten } = self;
+        ActiveTargets { targets, states, whole, forgotten }
     }
 }
 
