@@ -14,7 +14,7 @@ use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::cleanup::{Note, Selection, Selections};
 use drift_kube::client::ResolvedKind;
-use drift_kube::config::documents_in;
+use drift_kube::config::{creation_times_of, documents_in};
 use drift_kube::process::clock;
 use drift_language::{LabelSelector, ObjectSelection};
 use serde_json::Value;
@@ -23,7 +23,7 @@ use crate::cluster::{TargetsSettings, kind_of, read_lease, read_object, target_m
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
-use leases::attestations;
+use leases::{attestations, attested_texts};
 use status_writes::StatusWrites;
 
 /// The known targets of a namespace.
@@ -35,8 +35,10 @@ pub(crate) async fn live_targets(
     settings: &TargetsSettings,
 ) -> Result<LiveTargets, CommandError> {
     let namespace = &settings.targets_namespace;
-    let documents = documents_in(&target_maps(client, namespace).await?);
-    let live = LiveTargets::of(namespace, &documents, &lease_notes(client, namespace, &settings.poller_lease).await);
+    let maps = target_maps(client, namespace).await?;
+    let (documents, created) = (documents_in(&maps), creation_times_of(&maps));
+    let notes = lease_notes(client, namespace, &settings.poller_lease).await;
+    let live = LiveTargets::of(namespace, (&documents, &created), &notes);
     if live.good.is_empty() && live.by_last_good.is_empty() {
         let is_bare = documents.values().all(BTreeMap::is_empty);
         let hint =
@@ -68,6 +70,7 @@ fn notes_on(lease: Option<&Value>) -> LeaseNotes {
     };
     LeaseNotes {
         attested: attestations(lease, clock::wall()).unwrap_or_default(),
+        attested_texts: attested_texts(lease, clock::wall()),
         places: noted.iter().map(place).collect(),
         unread: None,
     }

@@ -82,7 +82,7 @@ fn announcer(context: &Context, kind: &ResolvedKind, object: &LeanObject) -> Opt
     let name = KindName::new(&kind.resource.api_version, &kind.resource.kind);
     let namespace = object.id.namespace.as_deref();
     context.notes.read(|noted| {
-        let (selection, config_map) = noted.iter().find(|(selection, _)| selection.covers(&name, namespace))?;
-        Some(Announcer::of_noted(context.events.clone(), (selection, config_map), &context.home))
+        let (selection, note) = noted.iter().find(|(selection, _)| selection.covers(&name, namespace))?;
+        Some(Announcer::of_noted(context.events.clone(), (selection, &note.config_map), &context.home))
     })
 }

@@ -161,7 +161,8 @@ impl ShownObject<'_> {
             return Vec::new();
         }
         let reason = row.verdict.as_ref().and_then(|verdict| ObservedReason::parse(&verdict.reason));
-        let object = HeldObject { uid: &row.id.uid, is_incident: reason.is_some_and(ObservedReason::is_incident) };
+        let is_incident = !row.deleting && reason.is_some_and(ObservedReason::is_incident);
+        let object = HeldObject { uid: &row.id.uid, is_incident, is_deleting: row.deleting };
         let holds = target.listed_holds.applying(&target.name, object, now);
         row.window.iter().cloned().chain(holds).map(|hold| hold.sentence).collect()
     }

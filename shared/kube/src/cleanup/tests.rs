@@ -358,7 +358,7 @@ proptest! {
             // A document that becomes invalid leaves its last valid version active.
             let targets = if is_whole { target.iter().map(|target| (target.name.clone(), target.clone())).collect() } else { last.targets.clone() };
             let whole = if is_whole { BTreeSet::from(["m".to_owned()]) } else { BTreeSet::new() };
-            let world = World { targets, whole };
+            let world = World { targets, whole, ..World::default() };
             world.targets.values().for_each(|target| notes.add(target));
             schedule.arrange(&notes, world.active(), now);
             let judged = judge(&notes, world.active(), &proxy_kind(), &subject);
