@@ -126,7 +126,7 @@ fn two_texts_of_one_target_are_told_with_both_places() {
     let created = CreationTimes::from([("m".to_owned(), "2".to_owned()), ("n".to_owned(), "1".to_owned())]);
     let live = LiveTargets::of("ns", (&both, &created), &LeaseNotes::default());
     let said = live.troubles.join("; ");
-    assert!(said.contains("ConfigMap ns/m, key k: ") && said.contains("taken by n/l; that older text is polled"), "{said}");
-    assert!(said.contains("ConfigMap ns/n, key l: ") && said.contains("taken by m/k; this older text is polled"), "{said}");
+    assert!(said.contains("ConfigMap ns/m, key k: ") && said.contains("taken by n/l; the text in the older"), "{said}");
+    assert!(said.contains("ConfigMap ns/n, key l: ") && said.contains("taken by m/k; the text in the older"), "{said}");
     assert_eq!(live.good[0].document.config_map, "n");
 }

@@ -210,8 +210,8 @@ impl Catalogue {
                 let governs = |(by, _): &(DocumentName, Arc<Good>)| by == *earlier;
                 is_governing &= !self.governing.get(&taken.target.name).is_some_and(governs);
                 if good.target.document_hash != taken.target.document_hash {
-                    let back = taken.conflict(earlier, name, good).map(|back| said_of(back, true));
-                    self.taken.extend(back.into_iter().chain([said_of(conflict, false)]));
+                    let back = taken.conflict(earlier, name, good);
+                    self.taken.extend(back.into_iter().chain([conflict]).map(with_consequence));
                     let both = [good.target.name.clone(), taken.target.name.clone()];
                     self.states.extend(both.map(|name| (name, TargetState::Taken)));
                 }
@@ -271,13 +271,9 @@ fn accept(offers: Vec<Offer>, existing: &mut Existing) {
 }
 
 /// Says what follows for one of two documents in different ConfigMaps that conflict.
-fn said_of(conflict: Problem, is_older: bool) -> Problem {
-    let consequence = match is_older {
-        true => "this older text is polled",
-        false => "that older text is polled",
-    };
-    let message = format!("{}; {consequence}, and nothing is corrected or deleted until one is gone", conflict.message);
-    Problem { message, ..conflict }
+fn with_consequence(conflict: Problem) -> Problem {
+    let consequence = "the text in the older ConfigMap is polled, and nothing is corrected or deleted until one is gone";
+    Problem { message: format!("{}; {consequence}", conflict.message), ..conflict }
 }
 
 impl UnknownField {
@@ -615,11 +611,11 @@ mod tests {
         let both = texts(&[("m", "k", &one), ("n", "k", &two)]);
         let catalogue = Catalogue::default().update_without(&both, &created, &Refused::new());
         let said: Vec<_> = catalogue.taken().iter().map(ToString::to_string).collect();
-        let rest = "text is polled, and nothing is corrected or deleted until one is gone";
-        let at = |map: &str, other: &str, which: &str| {
-            format!("{map}/k line 3 column 18: the target name `a` is already taken by {other}/k; {which} {rest}")
+        let rest = "the text in the older ConfigMap is polled, and nothing is corrected or deleted until one is gone";
+        let at = |map: &str, other: &str| {
+            format!("{map}/k line 3 column 18: the target name `a` is already taken by {other}/k; {rest}")
         };
-        assert_eq!(said, [at("m", "n", "that older"), at("n", "m", "this older")]);
+        assert_eq!(said, [at("m", "n"), at("n", "m")]);
         assert!(catalogue.problems().is_empty());
     }
 }
