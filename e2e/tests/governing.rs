@@ -2,6 +2,7 @@
 //!
 //! Each test counts the writes that reach the external system.
 
+mod forget;
 mod moving;
 mod taken;
 

@@ -87,8 +87,8 @@ impl Announcer {
             false => ("CorrectionHeld", "Correct", "not corrected"),
         };
         let note = format!(
-            "{what}: an object of the same scope may own the resource, and the objects of {awaited} are not known; see the alert \
-             DriftTargetMissing and /readyz"
+            "{what}: an object of the same scope may own the resource, and the objects of {awaited} are not known. Restore its \
+             ConfigMap, or remove it with kubectl drift forget; see the alert DriftTargetMissing and /readyz"
         );
         self.on_object(kind, object, (NoticeKind::Warning, reason, action), note);
     }

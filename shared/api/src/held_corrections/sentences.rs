@@ -60,7 +60,8 @@ impl ObjectHold {
             ObjectReason::RaceLost => "another writer keeps overtaking the controller's writes to the object",
             ObjectReason::WriteUndone => "another writer keeps undoing the controller's writes to the object",
             ObjectReason::ScopeIncomplete => {
-                "the objects of another target of the same scope are not known to the controller; its /readyz names the target"
+                "the objects of another target of the same scope are not known to the controller; its /readyz names the target. That ends \
+                 once the target's ConfigMap is back, or after `kubectl drift forget` of it"
             }
         };
         let next = self.until.map(|until| format!("; next try at {}", until.strftime("%Y-%m-%d %H:%M:%S UTC")));

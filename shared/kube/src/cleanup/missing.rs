@@ -64,15 +64,18 @@ impl MissingTargets {
 
     /// Keeps the signs up to date until the future is dropped, for a term of leadership.
     pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
-        let mut signs = BTreeMap::new();
+        let (mut signs, mut changes) = (BTreeMap::new(), notes.subscribe());
         loop {
+            changes.mark_unchanged();
             let now = configuration.borrow_and_update().clone();
             if now.loaded {
                 let missing = notes.read(|notes| missing_targets(notes, now.active()));
                 signs = self.show(signs, missing, &now);
             }
-            if configuration.changed().await.is_err() {
-                return;
+            tokio::select! {
+                changed = configuration.changed() => if changed.is_err() { return },
+                // `notes` owns the sender.
+                _ = changes.changed() => {}
             }
         }
     }

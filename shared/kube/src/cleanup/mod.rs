@@ -14,6 +14,7 @@ mod schedule;
 mod scopes;
 mod selections;
 mod snapshot;
+mod unused_notes;
 
 pub use cleaner::{Cleaner, SweepSettings};
 pub use collector::Collector;
