@@ -92,7 +92,16 @@ async fn a_deleted_config_map_stops_corrections_alone() -> Result<()> {
         delete_map(world, TARGETS).await?;
         world.wait_for_event("TargetInvalid", TARGETS).await?;
         ensure_only_deletions_go_on(world, &bed, &controller).await?;
-        let shown = world.run_command(&["get", "proxies", "-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()]).await?;
+        let shown = world
+            .run_command(&[
+                "get",
+                "proxies",
+                "-n",
+                world.objects_namespace(),
+                "--targets-namespace",
+                world.programs_namespace(),
+            ])
+            .await?;
         ensure!(shown.complaints.contains("kubectl drift forget proxies"), "{shown:?}");
 
         world.apply_target(&target).await?;

@@ -11,8 +11,8 @@ use drift_kube::cleanup::{Selection, Selections};
 use drift_kube::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_kube::config::documents_in;
 use drift_kube::program::settings::{parse_lease_name, parse_namespace};
-use drift_language::{LabelSelector, ObjectSelection, Target, manifests_of, parse_document};
 use drift_language::{DocumentName, Texts};
+use drift_language::{LabelSelector, ObjectSelection, Target, manifests_of, parse_document};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::{Request, Resource as _};
@@ -83,7 +83,8 @@ pub(crate) fn run(settings: &ForgetSettings) -> Result<ExitStatus, CommandError>
             notes.read(target, lease.as_ref());
         }
         if notes.hashes.is_empty() {
-            let message = format!("no program in namespace {namespace} knows a target {target}: there is nothing to forget");
+            let message =
+                format!("no program in namespace {namespace} knows a target {target}: there is nothing to forget");
             return Err(CommandError::BadUsage(message));
         }
         say_released(&client, &notes, &texts).await?;
@@ -165,11 +166,7 @@ fn targets_in(texts: &Texts) -> Vec<Target> {
 }
 
 /// Writes the entry into the ConfigMap, which keeps its other entries.
-async fn write(
-    client: &kube::Client,
-    namespace: &str,
-    (target, notes): (&str, &Notes),
-) -> Result<(), CommandError> {
+async fn write(client: &kube::Client, namespace: &str, (target, notes): (&str, &Notes)) -> Result<(), CommandError> {
     let path = ConfigMap::url_path(&(), Some(namespace));
     let what = format!("ConfigMap {FORGOTTEN_CONFIG_MAP}");
     let found = get(client, &path, FORGOTTEN_CONFIG_MAP).await.map_err(|error| unanswered(&what, &error))?;
@@ -211,12 +208,8 @@ mod tests {
 
     #[test]
     fn the_notes_of_both_leases_are_forgotten() {
-        let note = |target: &str, scope: &str| {
-            json!({"configMap": "m", "target": target, "apiVersion": "g/v1", "kind": "K", "scope": scope})
-        };
-        let lease = |notes: Value| {
-            json!({"metadata": {"annotations": {SELECTIONS_ANNOTATION: notes.to_string()}}})
-        };
+        let note = |target: &str, scope: &str| json!({"configMap": "m", "target": target, "apiVersion": "g/v1", "kind": "K", "scope": scope});
+        let lease = |notes: Value| json!({"metadata": {"annotations": {SELECTIONS_ANNOTATION: notes.to_string()}}});
         let mut notes = Notes::default();
         notes.read("t", Some(&lease(json!([note("t", "00000001"), note("u", "00000001")]))));
         notes.read("t", Some(&lease(json!([note("t", "00000001"), note("t", "00000002")]))));

@@ -238,12 +238,10 @@ fn by_last_good(
             None => return None,
         };
         let consequence = match (is_attested, &missing_map) {
-            (_, Some(_)) => {
-                &format!(
-                    "nothing of it is created or updated, and after a restart nothing is polled or deleted; apply the ConfigMap with the \
+            (_, Some(_)) => &format!(
+                "nothing of it is created or updated, and after a restart nothing is polled or deleted; apply the ConfigMap with the \
                      label again, or remove the target with `kubectl drift forget {name}`"
-                )
-            }
+            ),
             (true, None) => "the programs go on by its last good text, which cannot be read from here",
             (false, None) => {
                 "whether the programs go on by an earlier text is unknown: the poller does not attest the target at the moment"

@@ -24,7 +24,10 @@ async fn a_forgotten_target_is_released() -> Result<()> {
         delete_map(world, "targets").await?;
         world.wait_for_event("TargetInvalid", "targets").await?;
         let tried = forget(&["--dry-run"]).await?;
-        ensure!(tried.code == 0 && tried.output.contains("releases Proxy ") && tried.output.contains("web"), "{tried:?}");
+        ensure!(
+            tried.code == 0 && tried.output.contains("releases Proxy ") && tried.output.contains("web"),
+            "{tried:?}"
+        );
         let writes = bed.outside.writes();
         let done = forget(&[]).await?;
         ensure!(done.code == 0, "{done:?}");

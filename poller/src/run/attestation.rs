@@ -53,7 +53,10 @@ impl AttestationList {
     /// previous version removed it before the next task began.
     pub fn set(&self, target: &Target, attestation: Option<Attestation>) {
         let Target { name, document_hash, .. } = target;
-        self.put(name, attestation.map(|attestation| ListedTarget { attestation, document_hash: document_hash.clone() }));
+        self.put(
+            name,
+            attestation.map(|attestation| ListedTarget { attestation, document_hash: document_hash.clone() }),
+        );
     }
 
     fn put(&self, target: &str, listed: Option<ListedTarget>) {

@@ -3,7 +3,8 @@
 use super::*;
 use drift_api::condition::{DesiredHash, Tag};
 use drift_api::names::{
-    ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, GIVE_UP_ANNOTATION, HELD_CORRECTIONS_ANNOTATION, PAUSED_ANNOTATION,
+    ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, GIVE_UP_ANNOTATION, HELD_CORRECTIONS_ANNOTATION,
+    PAUSED_ANNOTATION,
 };
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::fixtures::proxies::{TEXT, target};

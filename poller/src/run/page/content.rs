@@ -177,7 +177,11 @@ impl Content {
         answers: &BTreeMap<String, TargetOverview>,
     ) -> Self {
         let line = |target: &Arc<Target>| {
-            TargetLine::new(target, attestations.get(&target.name).map(|listed| listed.attestation.clone()), answers.get(&target.name).cloned())
+            TargetLine::new(
+                target,
+                attestations.get(&target.name).map(|listed| listed.attestation.clone()),
+                answers.get(&target.name).cloned(),
+            )
         };
         let mut targets: Vec<_> = targets.map(line).collect();
         targets.sort_by(|one, other| compare_names(&one.name, &other.name));

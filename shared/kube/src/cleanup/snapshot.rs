@@ -24,8 +24,7 @@ impl Snapshot {
         let noted = || selections.iter().filter(|(selection, _)| selection.kind_name() == *kind);
         let undecided = noted().filter(|(selection, note)| !is_decided(active, selection, note));
         let missing = noted().filter(|(selection, note)| state_of(active, selection, note) == TargetState::Missing);
-        let of_kind =
-            active.of_kind(kind).map(|target| (target.name.clone(), target.objects.clone(), target.scope.id));
+        let of_kind = active.of_kind(kind).map(|target| (target.name.clone(), target.objects.clone(), target.scope.id));
         Self {
             selections: of_kind.collect(),
             missing: missing.map(|(selection, _)| selection.clone()).collect(),

@@ -435,7 +435,8 @@ fn a_forgotten_note_is_released_until_its_target_returns() {
     assert_eq!(judge(&notes, world.active(), &proxy_kind(), &object(Some("x"), "1")), Judgement::Left);
     assert_eq!(state(&notes, &said("0 1".to_owned())), (TargetState::Missing, false), "another note");
     // A live document wins, and the old word of the person is void for good.
-    let back = World { whole: ["m".to_owned()].into(), forgotten: world.forgotten.clone(), ..World::new(&[&lost], &[]) };
+    let back =
+        World { whole: ["m".to_owned()].into(), forgotten: world.forgotten.clone(), ..World::new(&[&lost], &[]) };
     assert_eq!(state(&notes, &back), (TargetState::Live, true));
     notes.add(&lost);
     notes.outlive("lost", &world.forgotten["lost"]);

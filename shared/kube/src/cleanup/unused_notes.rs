@@ -30,10 +30,8 @@ impl UnusedNotes {
     pub(super) fn see(&mut self, active: ActiveTargets<'_>, kind: &KindName, object: &LeanObject, is_marked: bool) {
         let (namespace, view) = (object.id.namespace.as_deref(), object.view.open());
         let labels = view.pointer("/metadata/labels");
-        let scope = active
-            .of_kind(kind)
-            .find(|target| target.objects.selects(namespace, labels))
-            .map(|target| target.scope.id);
+        let scope =
+            active.of_kind(kind).find(|target| target.objects.selects(namespace, labels)).map(|target| target.scope.id);
         self.notes.retain(|(note, noted)| {
             let is_used = match scope {
                 None => is_marked,

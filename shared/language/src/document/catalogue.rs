@@ -272,7 +272,8 @@ fn accept(offers: Vec<Offer>, existing: &mut Existing) {
 
 /// Says what follows for one of two documents in different ConfigMaps that conflict.
 fn with_consequence(conflict: Problem) -> Problem {
-    let consequence = "the text in the older ConfigMap is polled, and nothing is corrected or deleted until one is gone";
+    let consequence =
+        "the text in the older ConfigMap is polled, and nothing is corrected or deleted until one is gone";
     Problem { message: format!("{}; {consequence}", conflict.message), ..conflict }
 }
 
@@ -539,69 +540,93 @@ mod tests {
     fn a_live_text_beats_a_former_one() {
         let (one, two, bad) = (document("a", "A", "1"), document("a", "A", "2"), document("a", "X", "1"));
         let bad = bad.replace("identity", "identitie");
-        play("new, then old", &[("m", "1"), ("n", "2")], &[
-            (&[("m", "k", &one)], &["a=live:/1"]),
-            (&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/1"]),
-            (&[("n", "k", &two)], &["a=live:/2"]),
-        ]);
-        play("old, then new", &[], &[
-            (&[("m", "k", &one)], &["a=live:/1"]),
-            (&[], &["a=former:/1"]),
-            (&[("n", "k", &two)], &["a=live:/2"]),
-        ]);
-        play("the new text is invalid", &[], &[
-            (&[("m", "k", &one)], &["a=live:/1"]),
-            (&[("n", "k", &bad)], &["a=former:/1"]),
-            (&[("m", "k", &bad)], &["a=former:/1"]),
-            (&[("m", "k", &one)], &["a=live:/1"]),
-        ]);
+        play(
+            "new, then old",
+            &[("m", "1"), ("n", "2")],
+            &[
+                (&[("m", "k", &one)], &["a=live:/1"]),
+                (&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/1"]),
+                (&[("n", "k", &two)], &["a=live:/2"]),
+            ],
+        );
+        play(
+            "old, then new",
+            &[],
+            &[(&[("m", "k", &one)], &["a=live:/1"]), (&[], &["a=former:/1"]), (&[("n", "k", &two)], &["a=live:/2"])],
+        );
+        play(
+            "the new text is invalid",
+            &[],
+            &[
+                (&[("m", "k", &one)], &["a=live:/1"]),
+                (&[("n", "k", &bad)], &["a=former:/1"]),
+                (&[("m", "k", &bad)], &["a=former:/1"]),
+                (&[("m", "k", &one)], &["a=live:/1"]),
+            ],
+        );
         let other = document("b", "A", "2");
-        play("another name", &[], &[
-            (&[("m", "k", &one)], &["a=live:/1"]),
-            (&[("n", "k", &other)], &["b=live:/2"]),
-        ]);
+        play("another name", &[], &[(&[("m", "k", &one)], &["a=live:/1"]), (&[("n", "k", &other)], &["b=live:/2"])]);
     }
 
     #[test]
     fn two_different_texts_take_a_target() {
         let (one, two, other) = (document("a", "A", "1"), document("a", "A", "2"), document("b", "A", "3"));
-        play("by name where the times are equal", &[("m", "1"), ("n", "1")], &[
-            (&[("n", "k", &two)], &["a=live:/2"]),
-            (&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/1"]),
-        ]);
+        play(
+            "by name where the times are equal",
+            &[("m", "1"), ("n", "1")],
+            &[(&[("n", "k", &two)], &["a=live:/2"]), (&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/1"])],
+        );
         play("by age", &[("m", "2"), ("n", "1")], &[(&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/2"])]);
-        play("by objects", &[("m", "1"), ("n", "2")], &[
-            (&[("m", "k", &one), ("n", "k", &other)], &["a=taken:/1", "b=taken:"]),
-            (&[("n", "k", &other)], &["b=live:/3"]),
-        ]);
-        play("equal", &[("m", "1"), ("n", "2")], &[
-            (&[("m", "k", &one), ("n", "k", &one)], &["a=live:/1"]),
-            (&[("n", "k", &one)], &["a=live:/1"]),
-        ]);
-        play("three", &[("m", "1"), ("n", "2"), ("o", "3")], &[
-            (&[("m", "k", &one), ("n", "k", &two), ("o", "k", &two)], &["a=taken:/1"]),
-            (&[("n", "k", &two), ("o", "k", &two)], &["a=live:/2"]),
-        ]);
-        play("both gone", &[("m", "1"), ("n", "2")], &[
-            (&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/1"]),
-            (&[], &["a=former:/1"]),
-        ]);
+        play(
+            "by objects",
+            &[("m", "1"), ("n", "2")],
+            &[
+                (&[("m", "k", &one), ("n", "k", &other)], &["a=taken:/1", "b=taken:"]),
+                (&[("n", "k", &other)], &["b=live:/3"]),
+            ],
+        );
+        play(
+            "equal",
+            &[("m", "1"), ("n", "2")],
+            &[(&[("m", "k", &one), ("n", "k", &one)], &["a=live:/1"]), (&[("n", "k", &one)], &["a=live:/1"])],
+        );
+        play(
+            "three",
+            &[("m", "1"), ("n", "2"), ("o", "3")],
+            &[
+                (&[("m", "k", &one), ("n", "k", &two), ("o", "k", &two)], &["a=taken:/1"]),
+                (&[("n", "k", &two), ("o", "k", &two)], &["a=live:/2"]),
+            ],
+        );
+        play(
+            "both gone",
+            &[("m", "1"), ("n", "2")],
+            &[(&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/1"]), (&[], &["a=former:/1"])],
+        );
     }
 
     #[test]
     fn a_removed_key_needs_a_whole_config_map() {
         let (one, good, bad) = (document("a", "A", "1"), document("b", "B", "1"), "nonsense");
-        play("a neighbour is invalid", &[], &[
-            (&[("m", "a", &one), ("m", "b", &good)], &["a=live:/1", "b=live:/1"]),
-            (&[("m", "b", bad)], &["a=former:/1", "b=live:/1"]),
-            (&[("m", "b", &good)], &["b=live:/1"]),
-        ]);
+        play(
+            "a neighbour is invalid",
+            &[],
+            &[
+                (&[("m", "a", &one), ("m", "b", &good)], &["a=live:/1", "b=live:/1"]),
+                (&[("m", "b", bad)], &["a=former:/1", "b=live:/1"]),
+                (&[("m", "b", &good)], &["b=live:/1"]),
+            ],
+        );
         let renamed = document("c", "C", "1");
-        play("a rename beside an invalid one", &[], &[
-            (&[("m", "a", &one), ("m", "b", &good)], &["a=live:/1", "b=live:/1"]),
-            (&[("m", "a", &renamed), ("m", "b", bad)], &["a=former:/1", "b=live:/1", "c=live:/1"]),
-            (&[("m", "a", &renamed), ("m", "b", &good)], &["b=live:/1", "c=live:/1"]),
-        ]);
+        play(
+            "a rename beside an invalid one",
+            &[],
+            &[
+                (&[("m", "a", &one), ("m", "b", &good)], &["a=live:/1", "b=live:/1"]),
+                (&[("m", "a", &renamed), ("m", "b", bad)], &["a=former:/1", "b=live:/1", "c=live:/1"]),
+                (&[("m", "a", &renamed), ("m", "b", &good)], &["b=live:/1", "c=live:/1"]),
+            ],
+        );
     }
 
     #[test]
