@@ -9,7 +9,7 @@ mod taken;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use drift_api::names::{ATTESTED_TEXTS_ANNOTATION, TARGETS_LABEL};
+use drift_api::names::TARGETS_LABEL;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
@@ -191,16 +191,12 @@ async fn start_through(world: &World, which: Which, url: &str) -> Result<std::sy
     world.start(which, Options { api_server: Some(url.to_owned()), ..Options::default() }).await
 }
 
-async fn attested_texts(world: &World) -> Result<serde_json::Value> {
-    let lease = world.lease("drift-poller").await?.context("no Lease")?;
-    Ok(lease["metadata"]["annotations"][ATTESTED_TEXTS_ANNOTATION].clone())
-}
-
-async fn wait_until_texts_differ(world: &World, before: &serde_json::Value) -> Result<()> {
-    wait::until("the poller to attest another text", wait::DEADLINE, async || {
-        let now = attested_texts(world).await?;
-        let is_other = now.as_str().is_some_and(|text| text != "{}") && now != *before;
-        Ok(if is_other { Seen::Met(()) } else { Seen::Instead(now.to_string()) })
+/// Waits until the controller knows that its text is not the one that the poller attests.
+async fn wait_until_unattested(controller: &Program) -> Result<()> {
+    wait::until("the controller to know that its text is not attested", wait::DEADLINE, async || {
+        let metrics = controller.metrics().await?;
+        let seen: Vec<f64> = metrics.matching("drift_controller_attested", &[]).map(|sample| sample.value).collect();
+        Ok(if seen == [0.0] { Seen::Met(()) } else { Seen::Instead(format!("{seen:?}")) })
     })
     .await
 }
@@ -216,11 +212,10 @@ async fn a_controller_with_an_older_text_corrects_nothing() -> Result<()> {
         let controller = start_through(world, Which::Controller, gate.url()).await?;
         create(world, "web", "a").await?;
         settled(world, "web").await?;
-        let attested = attested_texts(world).await?;
         gate.hold_back(&format!("/api/v1/namespaces/{}/configmaps", world.programs_namespace()));
         // The verdicts of both texts are the same: only `correct` differs.
         world.apply_target(&target.with("/spec/correct/mode", json!("Observe"))).await?;
-        wait_until_texts_differ(world, &attested).await?;
+        wait_until_unattested(&controller).await?;
         ensure_not_corrected(world, &bed).await?;
         wait_until_held(&controller, "not_attested", 1.0).await?;
         gate.let_through();

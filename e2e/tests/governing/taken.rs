@@ -6,7 +6,10 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::json;
 
-use super::{BY_HAND, apply_in, delete_map, ensure_not_corrected, start_through, wait_for_upstream, wait_until_held};
+use super::{
+    BY_HAND, apply_in, delete_map, ensure_not_corrected, start_through, wait_for_upstream, wait_until_held,
+    wait_until_unattested,
+};
 use crate::cleanup::{Bed, create, has_finalizer, settled};
 
 /// The versions of one target as kustomize names their ConfigMaps without prune. The oldest is not first by name.
@@ -125,7 +128,7 @@ async fn programs_that_see_other_texts_correct_nothing() -> Result<()> {
         apply_in(world, "old", &target).await?;
         let gate = world.start_api_gate().await?;
         start_through(world, Which::Poller, gate.url()).await?;
-        world.start_controller().await?;
+        let controller = world.start_controller().await?;
         create(world, "web", "a").await?;
         settled(world, "web").await?;
         // The poller still has the old ConfigMap alone, the controller has the new one alone.
@@ -133,6 +136,7 @@ async fn programs_that_see_other_texts_correct_nothing() -> Result<()> {
         let edited = target.with("/spec/correct/limits", json!({"attempts": 3}));
         apply_in(world, "new", &edited).await?;
         delete_map(world, "old").await?;
+        wait_until_unattested(&controller).await?;
         ensure_not_corrected(world, &bed).await?;
         gate.let_through();
         wait_for_upstream(&bed, "web", Some("127.0.0.1:9")).await?;

@@ -73,13 +73,7 @@ fn documents_are_checked_together() {
         ]
     );
     let (_, remarks) = checked(&[("a.yaml", &one), ("b.yaml", &target("b", "A", ""))]);
-    assert_eq!(
-        remarks,
-        [
-            format!("error a.yaml:5:12 these objects already belong to target `b` of ./b.yaml{rest}"),
-            format!("error b.yaml:5:12 these objects already belong to target `a` of ./a.yaml{rest}"),
-        ]
-    );
+    assert_eq!(remarks, ["error b.yaml:5:12 these objects already belong to target `a` of ./a.yaml"]);
 }
 
 #[test]

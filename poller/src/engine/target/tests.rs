@@ -337,23 +337,31 @@ fn state(state: TargetState) -> Input {
     Input::StateChanged { state, polled_for: Duration::from_mins(10) }
 }
 
-#[test]
-fn a_former_target_is_polled_for_a_while_and_ends_with_one_verdict() {
-    let mut bench = Bench::new();
-    bench.see("x");
-    bench.step(1, Input::Listed);
-    assert_eq!(attestations(&bench.step(2, Input::Tick)), [true]);
-    bench.step(3, state(TargetState::Former));
-    assert_eq!(attestations(&bench.step(3, Input::Tick)), [false], "at once");
-    let polls = bench.polls(40);
-    assert_eq!(polls.len(), 1, "it is still polled");
-    bench.end_poll(40, polls.into_iter().next().unwrap(), Finding::InSync);
-    assert_eq!(bench.tick(41).writes, ["x InSync"]);
-    assert!(bench.polls(2000).is_empty(), "no poll follows");
+fn polls_in(effects: Vec<Effect>) -> Vec<PollOrder> {
+    let polls = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Poll(order) => Some(*order),
+        _ => None,
+    });
+    polls.collect()
 }
 
 #[test]
-fn a_former_target_is_polled_again_once_it_is_live() {
+fn a_former_target_is_polled_and_not_attested() {
+    let mut bench = Bench::new();
+    bench.see("x");
+    bench.step(1, Input::Listed);
+    let effects = bench.step(40, Input::Tick);
+    assert_eq!(attestations(&effects), [true]);
+    let order = polls_in(effects).remove(0);
+    bench.end_poll(40, order, Finding::InSync);
+    bench.step(41, state(TargetState::Former));
+    let effects = bench.step(41, Input::Tick);
+    assert_eq!(attestations(&effects), [false], "at once");
+    assert_eq!(bench.polls(100).len(), 1, "it is still polled");
+}
+
+#[test]
+fn a_former_target_ends_with_one_verdict_until_it_is_live() {
     let mut bench = Bench::new();
     bench.see("x");
     bench.step(1, Input::Listed);
@@ -363,10 +371,15 @@ fn a_former_target_is_polled_again_once_it_is_live() {
     assert!(bench.polls(900).is_empty());
     bench.step(901, state(TargetState::Live));
     assert_eq!(bench.polls(901).len(), 1, "at once");
-    let mut other = Bench::new();
-    other.see("x");
-    other.step(1, Input::Listed);
-    other.step(2, state(TargetState::Taken));
-    assert_eq!(attestations(&other.step(2, Input::Tick)), Vec::<bool>::new(), "a taken target is not attested");
-    assert_eq!(other.polls(2000).len(), 1, "and polled on");
+}
+
+#[test]
+fn a_taken_target_is_polled_and_not_attested() {
+    let mut bench = Bench::new();
+    bench.see("x");
+    bench.step(1, Input::Listed);
+    bench.step(2, state(TargetState::Taken));
+    let effects = bench.step(40, Input::Tick);
+    assert_eq!(attestations(&effects), Vec::<bool>::new());
+    assert_eq!(polls_in(effects).len(), 1);
 }

@@ -209,7 +209,7 @@ fn a_kind_is_listed_where_a_target_was() {
         ("as it was", World::new(&[&wide], &["m"]), false),
         ("with other labels", World::new(&[&proxies("a", "[x, y]", "2")], &["m"]), false),
         ("gone", World::new(&[], &["m"]), true),
-        ("gone with its ConfigMap", World::new(&[], &[]), false),
+        ("gone with its ConfigMap: does anything need the note?", World::new(&[], &[]), true),
         ("narrower", World::new(&[&proxies("a", "[x]", "1")], &["m"]), true),
         ("everywhere", World::new(&[&everywhere], &["m"]), true),
     ];
@@ -279,6 +279,9 @@ fn what_is_in_doubt_waits_for_the_configuration() {
     schedule.arrange(&noted, World::default().active(), at(0));
     schedule.hear_of(&proxy_kind(), &id("u"), false, at(0));
     schedule.end_look(&proxy_kind(), &"u".into(), LookEnd::Undecided, at(600));
+    // The list that may prove the note unused. The object itself waits.
+    assert_eq!(schedule.due(at(600)), list(&["x"]));
+    schedule.end_list(&proxy_kind());
     assert_eq!(schedule.next_due(), None);
     schedule.arrange(&noted, World::new(&[&one], &["m"]).active(), at(1000));
     assert_eq!(schedule.next_due(), Some(at(1600)));
@@ -479,7 +482,7 @@ fn a_note_goes_where_no_object_needs_it() {
     labels.insert(vec!["metadata".to_owned(), "labels".to_owned()]);
     let unreadable = LeanObject::prune(
         &json!({"metadata": {"namespace": "x", "name": "p", "uid": "u", "labels": {"tier": "1"}}, "status": {"conditions": [
-            {"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "message": "by a later version"}]}}),
+            {"type": "driftCorrected", "status": "True", "reason": "OfLaterVersion", "message": "owns what it may"}]}}),
         &labels,
     );
     for (case, active, seen, is_marked, stays) in [
