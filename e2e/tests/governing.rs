@@ -54,9 +54,9 @@ async fn wait_until_held(controller: &Program, why: &str, wanted: f64) -> Result
 
 /// Changes `web` outside, and checks that the verdict says so and nothing is written.
 async fn ensure_not_corrected(world: &World, bed: &Bed) -> Result<()> {
+    let writes = bed.outside.writes();
     bed.toxiproxy.update("web", json!({"upstream": BY_HAND})).await?;
     world.wait_for_verdict("web", "True", "FieldsDiffer").await?;
-    let writes = bed.outside.writes();
     tokio::time::sleep(WOULD_BE_CORRECTED).await;
     ensure!(bed.outside.writes() == writes, "{:?}", bed.outside.requests());
     Ok(())

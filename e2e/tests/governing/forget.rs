@@ -1,11 +1,17 @@
 //! `kubectl drift forget`: the programs release the objects of a target whose ConfigMap is gone for good.
 
-use anyhow::{Result, ensure};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use drift_e2e::programs::Which;
 use drift_e2e::world::World;
 use serde_json::json;
 
 use super::{BY_HAND, apply_in, delete_map, wait_for_upstream};
-use crate::cleanup::{Bed, create, has_finalizer, settled, start_both, wait_for_notes};
+use crate::cleanup::{Bed, create, has_finalizer, settled, start, start_both, wait_for_notes};
+
+/// Long enough for the five seconds after which finalizers go, with a list and a write.
+const RELEASED_WITHIN: Duration = Duration::from_secs(9);
 
 #[tokio::test]
 async fn a_forgotten_target_is_released() -> Result<()> {
@@ -13,7 +19,7 @@ async fn a_forgotten_target_is_released() -> Result<()> {
         let bed = Bed::new(world).await?;
         let target = bed.target(world, "proxies", "tier=a")?;
         apply_in(world, "targets", &target).await?;
-        start_both(world).await?;
+        let programs = [start(world, Which::Poller).await?, start(world, Which::Controller).await?];
         create(world, "web", "a").await?;
         settled(world, "web").await?;
         let home = ["-n", world.programs_namespace()];
@@ -46,6 +52,14 @@ async fn a_forgotten_target_is_released() -> Result<()> {
         delete_map(world, "targets").await?;
         let kept = world.wait_for_verdict("web", "Unknown", "TargetMissing").await?;
         ensure!(has_finalizer(&kept), "{kept}");
+        for program in programs {
+            program.stop().await?;
+        }
+        start_both(world).await?;
+        world.wait_for_event("TargetMissing", "drift-controller").await?;
+        tokio::time::sleep(RELEASED_WITHIN).await;
+        let kept = world.proxy("web").await?.context("no such object")?;
+        ensure!(has_finalizer(&kept), "the old word is about an older note: {kept}");
         let unknown = world.run_command(&["forget", "nobody", home[0], home[1]]).await?;
         ensure!(unknown.code == 3 && unknown.complaints.contains("nothing to forget"), "{unknown:?}");
         Ok(())

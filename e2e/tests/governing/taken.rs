@@ -16,6 +16,9 @@ use crate::cleanup::{Bed, create, has_finalizer, settled};
 const VERSIONS: [&str; 7] =
     ["targets-d41d", "targets-0cc1", "targets-92eb", "targets-4a8a", "targets-8277", "targets-e168", "targets-8fa1"];
 
+/// Time in which both programs take in a ConfigMap.
+const LOADED_WITHIN: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// A version of the target with another desired upstream.
 fn version(target: &Target, number: usize) -> Target {
     target.clone().with("/spec/compare/desired/upstream", json!(format!("127.0.0.1:{}", 20 + number)))
@@ -110,6 +113,10 @@ async fn equal_documents_are_one() -> Result<()> {
         create(world, "web", "a").await?;
         settled(world, "web").await?;
         apply_in(world, "second", &target).await?;
+        tokio::time::sleep(LOADED_WITHIN).await;
+        bed.toxiproxy.update("web", json!({"upstream": BY_HAND})).await?;
+        wait_for_upstream(&bed, "web", Some("127.0.0.1:9")).await?;
+        settled(world, "web").await?;
         delete_map(world, "first").await?;
         bed.toxiproxy.update("web", json!({"upstream": BY_HAND})).await?;
         wait_for_upstream(&bed, "web", Some("127.0.0.1:9")).await?;
