@@ -8,6 +8,7 @@ use crate::check::CheckSettings;
 use crate::completions::CompletionsSettings;
 use crate::draft::DraftSettings;
 use crate::explain::ExplainSettings;
+use crate::forget::ForgetSettings;
 use crate::get::GetSettings;
 use crate::install::InstallSettings;
 use crate::rbac::RbacSettings;
@@ -74,6 +75,8 @@ pub(crate) enum Command {
     /// Resume polls and corrections of a suspended target
     #[command(after_help = UNSUSPEND_EXAMPLES)]
     Unsuspend(SuspendSettings),
+    /// Remove a target whose ConfigMap is gone for good: the programs release its objects, and nothing is deleted outside
+    Forget(ForgetSettings),
     /// Print the minimal roles that both programs need for targets
     Rbac(RbacSettings),
     /// Print the manifests of an installation with the images of a registry

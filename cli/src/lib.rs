@@ -13,6 +13,7 @@ mod completions;
 mod draft;
 mod ending;
 pub mod explain;
+mod forget;
 mod get;
 mod install;
 mod kinds;
@@ -75,6 +76,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Retry(settings) => request::run(&settings, &ObjectRequest::Retry),
         Command::GiveUp(settings) => request::run(&settings.objects, &settings.request()),
         Command::Adopt(settings) => adopt::run(&settings),
+        Command::Forget(settings) => forget::run(&settings),
         Command::Suspend(settings) => suspend::run(&settings, true),
         Command::Unsuspend(settings) => suspend::run(&settings, false),
         Command::Rbac(settings) => rbac::run(&settings),

@@ -27,6 +27,7 @@ mod destinations;
 mod doubtful_creates;
 mod ending;
 mod for_each;
+mod governing;
 mod healing;
 mod hints;
 mod host_outage;

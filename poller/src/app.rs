@@ -83,8 +83,6 @@ async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
 /// All parts of the running program, with those that end last.
 struct Program {
     context: Context,
-    /// Time that an object must be unselected by every target before its leftover condition is removed.
-    patience: Duration,
     missing: MissingTargets,
     lease: LeaseHandle,
     lease_stop: CancellationToken,
@@ -118,6 +116,7 @@ impl Program {
                 troubles: Arc::default(),
             },
             slots: CallSlots::default(),
+            patience: settings.clean_up.clean_up_after,
             slow_lane: Arc::default(),
             rights,
             events,
@@ -141,8 +140,7 @@ impl Program {
         let page = Page { board, configuration, attestations, leadership, leader_command, controller };
         let (pages, stop) = (context.unnamed.pages().merge(page.routes()), site.stop.clone());
         site.spawn("admin", admin.serve(site.health.clone(), registry, pages, stop.clone()));
-        let patience = settings.clean_up.clean_up_after;
-        Self { context, patience, missing, lease, lease_stop, lease_task, stop, _home_rights }
+        Self { context, missing, lease, lease_stop, lease_task, stop, _home_rights }
     }
 
     /// Works during each term of holding the Lease, until shutdown.
@@ -161,7 +159,7 @@ impl Program {
         let start = |target, stop| work(context.clone(), target, stop);
         let working = supervise(configuration.clone(), ended.clone(), start);
         let cleaner = VerdictCleaner(context.clone());
-        let collector = Collector::new(&context.collector(), cleaner, SweepSettings::of_conditions(self.patience));
+        let collector = Collector::new(&context.collector(), cleaner, SweepSettings::of_conditions(context.patience));
         // Boxed, because the future of a term would be large with them.
         let collecting = Box::pin(collector.run());
         let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));

@@ -146,6 +146,7 @@ fn context() -> Arc<Context> {
             troubles: Arc::default(),
         },
         slots: CallSlots::default(),
+        patience: Duration::from_secs(600),
         slow_lane: Arc::default(),
         rights: RightsNeeded::default(),
         events,

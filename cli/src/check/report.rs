@@ -9,7 +9,7 @@ use std::sync::Arc;
 use drift_api::names::{TARGETS_LABEL, TRUE};
 use drift_language::place_of_key;
 use drift_language::place_of_secret;
-use drift_language::{Catalogue, HolderLabel, Problem, Refused, Target, Texts, TypeMistake};
+use drift_language::{Catalogue, CreationTimes, HolderLabel, Problem, Refused, Target, Texts, TypeMistake};
 
 pub(crate) use rates::{Rate, requests_of, total_rates};
 
@@ -118,7 +118,7 @@ pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report
         let keys = texts.entry(document.name.config_map.clone()).or_default();
         keys.insert(document.name.key.clone(), document.text.clone());
     }
-    let catalogue = Catalogue::default().update_without(&texts, refused);
+    let catalogue = Catalogue::default().update_without(&texts, &CreationTimes::new(), refused);
     let mut report = Report::default();
     let mut tell = |severity, problems: &[Problem]| {
         for Problem { document, line, column, message } in problems {
@@ -127,6 +127,7 @@ pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report
         }
     };
     tell(Severity::Error, catalogue.problems());
+    tell(Severity::Error, catalogue.taken());
     tell(Severity::Warning, &catalogue.doubts());
     let good = |target: &Arc<Target>| {
         let document = Document::find(documents, &target.document)?;

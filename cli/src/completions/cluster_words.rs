@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MOST_NAMES: usize = 500;
 
 /// Commands whose words name a target.
-const OF_TARGETS: [&str; 2] = ["suspend", "unsuspend"];
+const OF_TARGETS: [&str; 3] = ["suspend", "unsuspend", "forget"];
 /// Commands whose words name objects.
 const OF_OBJECTS: [&str; 9] = ["get", "explain", "approve", "pause", "resume", "poll", "retry", "give-up", "adopt"];
 

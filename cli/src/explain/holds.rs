@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::deleting::{deletion_holds, paused, suspended, window};
 use crate::ownership::{Dispute, stepped_back};
-use crate::targets::leases::{attestations, unwritten};
+use crate::targets::leases::{attestations, attested_texts, unwritten};
 
 /// What is known of one object and its target.
 #[derive(Clone, Copy, Debug)]
@@ -311,7 +311,9 @@ fn unattested(
 fn other_text(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<String> {
     let attestations = attestations(leases.poller.as_ref().ok()?.as_ref(), now).filter(|_| facts.is_deployed)?;
     let attestation = attestations.get(&facts.target.name)?;
-    (attestation.hash != facts.target.verdict_hash).then(|| {
+    let texts = attested_texts(leases.poller.as_ref().ok()?.as_ref(), now);
+    let is_other_text = texts.get(&facts.target.name).is_some_and(|text| *text != facts.target.document_hash);
+    (is_other_text || attestation.hash != facts.target.verdict_hash).then(|| {
         "the poller attests another text of the target than this one: it was edited a moment ago, or is refused, as an Event on its \
          ConfigMap says"
             .to_owned()

@@ -12,7 +12,7 @@ use drift_api::names::{TARGETS_LABEL, TRUE};
 use drift_api::object::LeanObject;
 use drift_api::unwritten::UnwrittenTargets;
 use drift_language::manifests_of;
-use drift_language::{Catalogue, DocumentName, ObjectSelection, Problem, Target, Texts};
+use drift_language::{Catalogue, CreationTimes, DocumentName, ObjectSelection, Problem, Refused, Target, Texts};
 use serde_json::Value;
 
 /// Active targets by the poller's Lease.
@@ -22,6 +22,8 @@ pub(crate) struct LeaseNotes {
     pub(crate) attested: BTreeMap<String, Attestation>,
     /// The verdicts that it cannot write.
     pub(crate) unwritten: UnwrittenTargets,
+    /// The hash of the whole document of each attested target.
+    pub(crate) attested_texts: BTreeMap<String, String>,
     /// Places in which targets have, or had, objects.
     pub(crate) places: Vec<NotedPlace>,
     /// The reason for which the Lease could not be read; then the rest is empty.
@@ -96,8 +98,8 @@ struct Wrong {
 impl LiveTargets {
     /// Of the ConfigMaps of a namespace.
     #[must_use]
-    pub(crate) fn of(namespace: &str, texts: &Texts, notes: &LeaseNotes) -> Self {
-        let catalogue = Catalogue::default().update(texts);
+    pub(crate) fn of(namespace: &str, (texts, created): (&Texts, &CreationTimes), notes: &LeaseNotes) -> Self {
+        let catalogue = Catalogue::default().update_without(texts, created, &Refused::new());
         let good: Vec<_> = catalogue.targets().values().cloned().collect();
         let wrong = wrong_documents(texts, catalogue.problems());
         let by_last_good = by_last_good(namespace, (texts, &catalogue), (&wrong, notes));
@@ -109,6 +111,10 @@ impl LiveTargets {
                 .filter(|wrong| !is_told(wrong))
                 .map(|wrong| format!("{}; an earlier text of it is not known to be active", wrong.sentence(namespace))),
         );
+        troubles.extend(catalogue.taken().iter().map(|Problem { document, message, .. }| {
+            let DocumentName { config_map, key } = document;
+            format!("ConfigMap {namespace}/{config_map}, key {key}: {message}")
+        }));
         let other_texts = good.iter().filter_map(|target| other_text(namespace, target, notes));
         troubles.extend(other_texts.map(|sentence| {
             format!("{sentence}: that was edited a moment ago, or what the cluster has does not fit it (check --from-cluster says what)")
@@ -237,11 +243,11 @@ fn by_last_good(
             None => return None,
         };
         let consequence = match (is_attested, &missing_map) {
-            (true, _) => "the programs go on by its last good text, which cannot be read from here",
-            (false, Some(_)) => {
-                "the poller does not attest the target, so nothing of it is corrected, and after a restart nothing is polled; apply the \
-                 ConfigMap with the label again, without the target if it is to go"
-            }
+            (_, Some(_)) => &format!(
+                "nothing of it is created or updated, and after a restart nothing is polled or deleted; apply the ConfigMap with the \
+                     label again, or remove the target with `kubectl drift forget {name}`"
+            ),
+            (true, None) => "the programs go on by its last good text, which cannot be read from here",
             (false, None) => {
                 "whether the programs go on by an earlier text is unknown: the poller does not attest the target at the moment"
             }
@@ -256,14 +262,18 @@ fn by_last_good(
 /// The warning that the poller attests another text of a target than the one in its ConfigMap.
 #[must_use]
 pub(crate) fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<String> {
-    notes.attested.get(&target.name).filter(|attestation| attestation.hash != target.verdict_hash)?;
+    let is_other = |attestation: &&Attestation| {
+        let text = notes.attested_texts.get(&target.name);
+        attestation.hash != target.verdict_hash || text.is_some_and(|text| *text != target.document_hash)
+    };
+    notes.attested.get(&target.name).filter(is_other)?;
     let DocumentName { config_map, key } = &target.document;
     let place = format!("ConfigMap {namespace}/{config_map}, key {key}");
     Some(format!("target {}: the poller goes by another text than the one in {place}", target.name))
 }
 
 /// Why `suspend: true` or `suspend: false` in the text of this target may have no effect; `None` where nothing speaks against it.
-/// The brake is no part of what the poller attests, so writing it makes no other text of this one.
+/// The brake is part of no verdict, so a text in which it was just written is not another one.
 #[must_use]
 pub(crate) fn doubt_of_brake(
     namespace: &str,
@@ -276,7 +286,8 @@ pub(crate) fn doubt_of_brake(
             target.name
         )));
     }
-    let sentence = other_text(namespace, target, notes)?;
+    let verdicts_alone = LeaseNotes { attested_texts: BTreeMap::new(), ..notes.clone() };
+    let sentence = other_text(namespace, target, &verdicts_alone)?;
     let (instead, brake) = match suspend {
         true => {
             (format!("; `kubectl drift pause {} --all` holds corrections meanwhile", target.objects.kind), "suspending")

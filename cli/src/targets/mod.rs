@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
-use drift_kube::cleanup::{Selection, Selections};
+use drift_kube::cleanup::{Note, Selection, Selections};
 use drift_kube::client::ResolvedKind;
-use drift_kube::config::documents_in;
+use drift_kube::config::{creation_times_of, documents_in};
 use drift_kube::process::clock;
 use drift_language::{LabelSelector, ObjectSelection};
 use serde_json::Value;
@@ -23,7 +23,7 @@ use crate::cluster::{TargetsSettings, kind_of, read_lease, read_object, target_m
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
-use leases::{attestations, unwritten};
+use leases::{attestations, attested_texts, unwritten};
 use status_writes::StatusWrites;
 
 /// The known targets of a namespace.
@@ -35,8 +35,10 @@ pub(crate) async fn live_targets(
     settings: &TargetsSettings,
 ) -> Result<LiveTargets, CommandError> {
     let namespace = &settings.targets_namespace;
-    let documents = documents_in(&target_maps(client, namespace).await?);
-    let live = LiveTargets::of(namespace, &documents, &lease_notes(client, namespace, &settings.poller_lease).await);
+    let maps = target_maps(client, namespace).await?;
+    let (documents, created) = (documents_in(&maps), creation_times_of(&maps));
+    let notes = lease_notes(client, namespace, &settings.poller_lease).await;
+    let live = LiveTargets::of(namespace, (&documents, &created), &notes);
     if live.good.is_empty() && live.by_last_good.is_empty() {
         let is_bare = documents.values().all(BTreeMap::is_empty);
         let hint =
@@ -60,15 +62,16 @@ fn notes_on(lease: Option<&Value>) -> LeaseNotes {
     let annotations = lease.and_then(|lease| lease.pointer("/metadata/annotations"));
     let noted = annotations.and_then(|annotations| annotations.get(SELECTIONS_ANNOTATION)).and_then(Value::as_str);
     let noted = noted.map(|text| Selections::parse(text).0).unwrap_or_default();
-    let place = |(selection, config_map): (&Selection, &str)| {
+    let place = |(selection, note): (&Selection, &Note)| {
         let Selection { target, api_version, kind, namespaces, .. } = selection.clone();
         let label_selector = LabelSelector::default();
         let objects = ObjectSelection { api_version, kind, namespaces, label_selector };
-        NotedPlace { target, config_map: config_map.to_owned(), objects }
+        NotedPlace { target, config_map: note.config_map.clone(), objects }
     };
     LeaseNotes {
         attested: attestations(lease, clock::wall()).unwrap_or_default(),
         unwritten: unwritten(lease, clock::wall()),
+        attested_texts: attested_texts(lease, clock::wall()),
         places: noted.iter().map(place).collect(),
         unread: None,
     }

@@ -23,7 +23,7 @@ use drift_api::{
     Claim, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, LeanObject, Moment, Mutant,
     ObservedReason, ResourceName,
 };
-use drift_language::Existing;
+use drift_language::{Existing, TargetState};
 
 use self::drifted::{Drift, decide_contradicted, decide_drifted};
 use self::ownership::{decide_among_others, without_given_up};
@@ -42,6 +42,7 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     let status = situation.status();
     let decision =
         if situation.object.deleting { decide_deletion(situation, &status) } else { decide_living(situation, &status) };
+    let decision = if_target_governs(situation, decision);
     match writable_from(situation, &decision) {
         Some((until, why)) if situation.now < until => Decision::Wait { until, why },
         _ => decision,
@@ -66,6 +67,23 @@ fn writable_from(situation: &Situation<'_>, decision: &Decision) -> Option<(Mome
     let reasons =
         [(refused, Held::WriteRefused), (writes.races_ready_at(), Held::RaceLost), (repaired, Held::WriteUndone)];
     reasons.into_iter().max_by_key(|(until, _)| *until)
+}
+
+/// Replaces an action that the state of the target forbids. Drift always shows that state, because every other reason
+/// ends without effect.
+fn if_target_governs(situation: &Situation<'_>, decision: Decision) -> Decision {
+    let Situation { object, surroundings, .. } = situation;
+    let rules = surroundings.state.rules();
+    let may_act = if object.deleting { rules.deletes } else { rules.corrects };
+    let drifts = object.conditions.observed().is_some_and(|condition| condition.status == ConditionStatus::True);
+    let is_idle = matches!(decision, Decision::Nothing(_)) && (object.deleting || !drifts);
+    if may_act || is_idle {
+        return decision;
+    }
+    Decision::Nothing(match surroundings.state {
+        TargetState::Taken => Held::TargetTaken,
+        _ => Held::TargetFormer,
+    })
 }
 
 /// Returns the reason why the target may not even remove a finalizer.

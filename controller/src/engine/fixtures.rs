@@ -211,6 +211,7 @@ impl Scene {
     pub(in crate::engine) fn new() -> Self {
         let surroundings = Surroundings {
             listed: true,
+            state: drift_language::TargetState::Live,
             rights: Rights { ownership: Ownership::Held, shared: false },
             scope_complete: true,
             attested: true,

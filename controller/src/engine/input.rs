@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use drift_api::{LeanObject, Moment, Uid};
+use drift_language::TargetState;
 
 use super::execution::Event;
 
@@ -36,6 +37,8 @@ pub enum Input {
     Concerned(Uid),
     /// A scope became complete or incomplete.
     ScopesChanged,
+    /// The ConfigMaps give the target this state. Sent before the first object, and after each change.
+    StateChanged(TargetState),
     /// The poller's attestation changed for this or another target.
     AttestationChanged,
     /// Time passed. Objects that are due are decided only on this input, so that a batch of events is taken in first.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::{Attestation, Fifo, LeanObject, Moment, Uid, WorkQueue};
-use drift_language::Mode;
+use drift_language::{Mode, TargetState};
 use jiff::Timestamp;
 
 use super::effect::{Effect, Report};
@@ -66,6 +66,8 @@ pub struct Target<P> {
     /// Objects whose held deletion was already reported.
     reported_deletions: HashSet<Uid>,
     scope_wait: ScopeWait,
+    /// State of the target by its ConfigMaps.
+    state: TargetState,
     /// Attestation of the poller at the last decision on all objects.
     attestation: Option<Attestation>,
     /// The holds as they were reported last.
@@ -98,6 +100,7 @@ impl<P: SharedState> Target<P> {
             deletions: Deletions::default(),
             reported_deletions: HashSet::new(),
             scope_wait: ScopeWait::default(),
+            state: TargetState::Live,
             attestation: None,
             reported_holds: None,
             schedule: Schedule::default(),
@@ -123,6 +126,7 @@ impl<P: SharedState> Target<P> {
                 let waiting = [Held::ScopeIncomplete, Held::IdentityTaken, Held::IdentityContested];
                 waiting.into_iter().for_each(|why| self.reconsider_held(why));
             }
+            Input::StateChanged(state) => self.take_state(state),
             Input::AttestationChanged => self.note_attestation(now.moment),
             Input::Tick => self.tick(now),
         }
@@ -237,7 +241,8 @@ impl<P: SharedState> Target<P> {
         let declared_secrets =
             object.filter(|_| self.approves_secrets()).and_then(|object| self.program.declared_secrets_of(object));
         let window_opens = object.and_then(|object| self.window_opens(object, now));
-        SharedFacts { attested, rights, scope_complete, window_opens, secrets, declared_secrets }
+        let state = self.state;
+        SharedFacts { state, attested, rights, scope_complete, window_opens, secrets, declared_secrets }
     }
 
     /// Returns true if a person approves what is sent, the versions of Secrets included.
@@ -268,7 +273,12 @@ impl<P: SharedState> Target<P> {
     fn report_hold(&mut self, uid: &Uid, held: Option<Held>) {
         let (Some(object), Some(why)) = (self.objects.object(uid), held) else { return };
         match why {
-            Held::Suspended | Held::Paused | Held::NotAllowed | Held::TemplateFails | Held::OutsideWindow
+            Held::Suspended
+            | Held::Paused
+            | Held::NotAllowed
+            | Held::TemplateFails
+            | Held::OutsideWindow
+            | Held::TargetTaken
                 if object.deleting =>
             {
                 let report = Report::DeletionHeld(Box::new(object.clone()), why);

@@ -1,6 +1,6 @@
 //! The poller's attestations, parsed from its Lease once for each change.
 
-use drift_api::names::ATTESTED_TARGETS_ANNOTATION;
+use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION};
 use drift_kube::lease::ObservedLease;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -28,10 +28,11 @@ pub async fn follow(
 }
 
 fn read(lease: &ObservedLease) -> Attestations {
-    let annotation = lease.annotations.get(ATTESTED_TARGETS_ANNOTATION).map(String::as_str);
+    let annotation = |name: &str| lease.annotations.get(name).map(String::as_str);
     Attestations {
         held: lease.holder.as_deref().is_some_and(|holder| !holder.is_empty()),
         changed_at: lease.changed_at,
-        by_target: Attestations::parse(annotation),
+        by_target: Attestations::parse(annotation(ATTESTED_TARGETS_ANNOTATION)),
+        texts: Attestations::parse_texts(annotation(ATTESTED_TEXTS_ANNOTATION)),
     }
 }

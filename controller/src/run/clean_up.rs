@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use drift_api::{FieldPaths, LeanObject};
+use drift_api::{CorrectionStatus, FieldPaths, LeanObject};
 use drift_kube::process::kill_point::reach;
 use drift_kube::{Cleaner, KillPoint, KindName, ResolvedKind, WriteError};
 
@@ -27,6 +27,10 @@ impl Cleaner for FinalizerCleaner {
         object.has_finalizer()
     }
 
+    fn needs_note(&self, object: &LeanObject) -> bool {
+        needs_note(object)
+    }
+
     async fn clean(&self, kind: &ResolvedKind, object: LeanObject, is_first_try: bool) -> Result<(), WriteError> {
         reach(KillPoint::ControllerAfterLiveRead);
         match release(&self.0, kind, &object, is_first_try).await {
@@ -44,6 +48,10 @@ impl Cleaner for ConditionCleaner {
         object.conditions.corrected.is_some() || object.has_finalizer()
     }
 
+    fn needs_note(&self, object: &LeanObject) -> bool {
+        needs_note(object)
+    }
+
     async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
         let object = if object.has_finalizer() { release(&self.0, kind, &object, false).await? } else { object };
         let Some(placed) = &object.conditions.corrected else { return Ok(()) };
@@ -52,6 +60,12 @@ impl Cleaner for ConditionCleaner {
         let call = writer.slots.enter().await;
         writer.remove_condition(&call, &object, placed).await.map(drop)
     }
+}
+
+/// A finalizer and a claim need their target. Another record of the controller holds nothing.
+fn needs_note(object: &LeanObject) -> bool {
+    let may_claim = |condition| CorrectionStatus::read(condition).is_none_or(|status| status.claim.is_some());
+    object.has_finalizer() || object.conditions.corrected().is_some_and(may_claim)
 }
 
 async fn release(
@@ -82,7 +96,7 @@ fn announcer(context: &Context, kind: &ResolvedKind, object: &LeanObject) -> Opt
     let name = KindName::new(&kind.resource.api_version, &kind.resource.kind);
     let namespace = object.id.namespace.as_deref();
     context.notes.read(|noted| {
-        let (selection, config_map) = noted.iter().find(|(selection, _)| selection.covers(&name, namespace))?;
-        Some(Announcer::of_noted(context.events.clone(), (selection, config_map), &context.home))
+        let (selection, note) = noted.iter().find(|(selection, _)| selection.covers(&name, namespace))?;
+        Some(Announcer::of_noted(context.events.clone(), (selection, &note.config_map), &context.home))
     })
 }

@@ -73,6 +73,7 @@ impl Announcer {
         let note = match why {
             Held::OutsideWindow => "not deleted outside: no window of `correct.deletionWindows` is open",
             Held::Suspended => "not deleted outside: the target is suspended for this object",
+            Held::TargetTaken => "not deleted outside: another ConfigMap has another text of the target",
             Held::Paused => "not deleted outside: the object is paused",
             Held::NotAllowed => "not deleted outside: a requirement of the target does not hold for this object",
             _ => "not deleted outside: a template of the target cannot be evaluated for this object",
@@ -87,8 +88,8 @@ impl Announcer {
             false => ("CorrectionHeld", "Correct", "not corrected"),
         };
         let note = format!(
-            "{what}: an object of the same scope may own the resource, and the objects of {awaited} are not known; see the alert \
-             DriftTargetMissing and /readyz"
+            "{what}: an object of the same scope may own the resource, and the objects of {awaited} are not known. Restore its \
+             ConfigMap, or remove it with kubectl drift forget; see the alert DriftTargetMissing and /readyz"
         );
         self.on_object(kind, object, (NoticeKind::Warning, reason, action), note);
     }

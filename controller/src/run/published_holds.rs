@@ -11,7 +11,7 @@ use drift_kube::cleanup::missing_targets;
 use drift_kube::lease::LeaseHandle;
 use drift_kube::process::clock;
 use drift_kube::{Configuration, KindName, NotedSelections, Selection, Selections};
-use drift_language::Target;
+use drift_language::{Target, TargetState};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -29,6 +29,8 @@ const LONG_PAUSE: Duration = Duration::from_secs(30);
 struct BySource {
     kind_unusable: bool,
     rights_missing: bool,
+    /// The state of the target, if it holds corrections.
+    state: Option<TargetHold>,
     engine: TargetHolds,
     /// The open breaker of an earlier term, until the target's engine reports.
     found: Option<FoundBreaker>,
@@ -56,6 +58,7 @@ impl BySource {
         let mut holds = self.engine.clone();
         holds.whole.extend(self.found.as_ref().map(|found| TargetHold::BreakerOpen(found.counts)));
         holds.whole.extend(self.kind_unusable.then_some(TargetHold::KindUnusable));
+        holds.whole.extend(self.state);
         holds.whole.extend(self.rights_missing.then_some(TargetHold::RightsMissing));
         holds
     }
@@ -138,6 +141,17 @@ impl PublishedHolds {
     /// Sets or clears that the target's kind cannot be used.
     pub fn set_kind_unusable(&self, target: &str, unusable: bool) {
         self.change(target, |holds| holds.kind_unusable = unusable);
+    }
+
+    /// Sets the state of the target by its ConfigMaps.
+    pub fn set_state(&self, target: &str, state: TargetState) {
+        self.change(target, |holds| {
+            holds.state = match state {
+                TargetState::Former => Some(TargetHold::TargetFormer),
+                TargetState::Taken => Some(TargetHold::TargetTaken),
+                TargetState::Live | TargetState::Missing | TargetState::Forgotten => None,
+            }
+        });
     }
 
     /// Sets or clears that the controller lacks rights of the target.

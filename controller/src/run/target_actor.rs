@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use drift_api::{Moment, Uid};
 use drift_kube::process::{clock, tasks};
-use drift_kube::{ObjectEvent, Wake};
+use drift_kube::{Configuration, ObjectEvent, Wake};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -64,6 +64,8 @@ impl TargetActor {
     /// Runs until `stop` or the end of the watch. Running executions then continue to their end.
     pub async fn run(mut self, mut events: mpsc::Receiver<ObjectEvent>, stop: CancellationToken) -> Handover {
         let mut attestations = self.context.attestations.clone();
+        let mut configuration = self.context.configuration.clone();
+        self.note_state(&configuration.borrow_and_update().clone());
         let mut batch = Vec::with_capacity(EVENTS_AT_ONCE);
         let name = format!("target {}", self.executor.target.name);
         let heartbeat = self.context.health.heartbeat(name, STANDSTILL, clock::now());
@@ -76,6 +78,7 @@ impl TargetActor {
                 biased;
                 () = stop.cancelled() => break,
                 () = term.cancelled(), if !self.engine.has_term_ended() => self.step(Input::TermEnded),
+                Ok(()) = configuration.changed() => self.note_state(&configuration.borrow_and_update().clone()),
                 Some(input) = self.inbox.recv() => self.step(input),
                 Some(asked) = self.holdings.recv() => asked.answer_with(|question| self.engine.holdings(question)),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
@@ -91,6 +94,13 @@ impl TargetActor {
             }
         }
         self.end()
+    }
+
+    fn note_state(&mut self, configuration: &Configuration) {
+        let target = &self.executor.target.name;
+        let state = configuration.state_of(target);
+        self.context.holds.set_state(target, state);
+        self.step(Input::StateChanged(state));
     }
 
     /// Returns the handover for the actor of the next version. A separate task completes the running executions.

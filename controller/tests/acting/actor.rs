@@ -47,14 +47,15 @@ impl Running {
         let targets = BTreeMap::from([(target.name.clone(), target)]);
         let loaded = Configuration { targets, loaded: true, ..Configuration::default() };
         // No watch runs here, so the actor alone has its kind. The scopes follow the active target.
-        let (publish, configuration) = watch::channel(Arc::default());
+        let loaded = Arc::new(loaded);
+        let (publish, configuration) = watch::channel(loaded.clone());
         let identities = Identities::default();
         let context =
             Context { attestations: attested, configuration, identities: identities.clone(), ..bench.context.clone() };
         let (metrics, jobs) = (context.metrics.clone(), context.jobs.clone());
         let followed = identities.clone();
         tasks::spawn("identities", CancellationToken::new(), async move {
-            let (_active, configuration) = watch::channel(Arc::new(loaded));
+            let (_active, configuration) = watch::channel(loaded);
             followed.follow(configuration, NotedSelections::default()).await;
         });
         let (events, receiver) = mpsc::channel(256);
@@ -75,8 +76,10 @@ impl Running {
         let target = &self.bench.executor.target;
         let attestation =
             Attestation { hash: target.verdict_hash.clone(), except: except.iter().copied().map(Into::into).collect() };
-        let active = BTreeMap::from([(target.name.clone(), attestation)]);
-        self.attestations.send_replace(Attestations { held: true, changed_at: Some(clock::now()), by_target: active });
+        let by_target = BTreeMap::from([(target.name.clone(), attestation)]);
+        let texts = BTreeMap::from([(target.name.clone(), target.document_hash.clone())]);
+        let changed_at = Some(clock::now());
+        self.attestations.send_replace(Attestations { held: true, changed_at, by_target, texts });
     }
 
     async fn see(&self) {

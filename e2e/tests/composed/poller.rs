@@ -155,6 +155,8 @@ pub(crate) struct Poller {
     pub(crate) violation: Option<String>,
     /// The attestations for its Lease.
     pub(crate) active: BTreeMap<String, Attestation>,
+    /// Hashes of the whole documents of the attested targets.
+    pub(crate) attested_texts: BTreeMap<String, String>,
 }
 
 impl Poller {
@@ -234,6 +236,7 @@ impl Poller {
                 Effect::ReadAnew(known) => Step::ReadAnew(known),
                 Effect::Attest(Some(attestation)) => {
                     self.active.insert(name.to_owned(), attestation);
+                    self.attested_texts.insert(name.to_owned(), at_work.target.document_hash.clone());
                     continue;
                 }
                 Effect::Attest(None) => {

@@ -123,13 +123,11 @@ impl SharedState for Shared {
     fn leave(&mut self) {}
 
     fn attestation(&self, now: Moment) -> Option<Attestation> {
-        let Target { name, verdict_hash, .. } = &*self.target;
-        self.around.0.borrow().attestations.word_for(name, verdict_hash, now).cloned()
+        self.around.0.borrow().attestations.word_for((&*self.target).into(), now).cloned()
     }
 
     fn attests(&self, object: &ObjectId, now: Moment) -> bool {
-        let Target { name, verdict_hash, .. } = &*self.target;
-        self.around.0.borrow().attestations.attests_to(object, (name, verdict_hash), now)
+        self.around.0.borrow().attestations.attests_to(object, (&*self.target).into(), now)
     }
 
     fn declared_secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {

@@ -153,7 +153,8 @@ impl World {
     pub(crate) fn renew(&mut self) {
         self.lease.clone_from(&self.poller.active);
         let changed_at = Some(self.clock.moment);
-        let attestations = Attestations { held: true, changed_at, by_target: self.lease.clone() };
+        let (by_target, texts) = (self.lease.clone(), self.poller.attested_texts.clone());
+        let attestations = Attestations { held: true, changed_at, by_target, texts };
         self.controller.attest(attestations, self.clock);
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use drift_api::{LeanObject, Moment, Uid};
+use drift_language::TargetState;
 use drift_language::cel::SecretValues;
 
 use crate::engine::collection::requests::RequestKey;
@@ -40,6 +41,13 @@ pub enum Input {
     WriteEnded(Box<EndedWrite>),
     /// An external resource may have changed.
     Hint(Hint),
+    /// The ConfigMaps give the target this state. Sent before the first object, and after each change.
+    StateChanged {
+        /// The state.
+        state: TargetState,
+        /// Time for which a former target is polled.
+        polled_for: Duration,
+    },
     /// Time passed. Polls and writes begin only on this input, so that a batch of events is taken in first.
     Tick,
 }

@@ -9,7 +9,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Attestation, Exceptions, Moment, Uid, Unwritten};
+use drift_api::{Attestation, Exceptions, Moment, ObservedReason, Uid, Unwritten};
+use drift_language::{Polls, TargetState};
 
 use super::effect::{Effect, Report};
 use super::input::Input;
@@ -40,6 +41,10 @@ pub struct Target<P> {
     skipped: HashSet<Uid>,
     /// Last reported namespaces that are not attested as a whole.
     crowded: BTreeSet<String>,
+    /// State of the target by its ConfigMaps.
+    state: TargetState,
+    /// Time at which the polls of a former target end.
+    polls_end: Option<Moment>,
     /// Exceptions of the last requested attestation; `None` without one.
     attested: Option<Exceptions>,
     /// Last published verdicts that cannot be written.
@@ -62,6 +67,8 @@ impl<P: SharedState> Target<P> {
             writes_under_way: 0,
             skipped: HashSet::new(),
             crowded: BTreeSet::new(),
+            state: TargetState::Live,
+            polls_end: None,
             attested: None,
             unwritten: None,
             housekeeping: Moment::START,
@@ -82,6 +89,7 @@ impl<P: SharedState> Target<P> {
             Input::PollEnded(result) => self.end_poll(*result, now.moment),
             Input::TraversalEnded(traversal) => self.end_traversal(traversal, now.moment),
             Input::WriteEnded(write) => self.end_write(write, now),
+            Input::StateChanged { state, polled_for } => self.take_state(state, polled_for, now.moment),
             Input::Hint(hint) => self.take_hint(&hint, now.moment),
             Input::Tick => self.tick(now),
         }
@@ -118,6 +126,7 @@ impl<P: SharedState> Target<P> {
 
     /// Begins every poll and write that is due, as far as the limits allow.
     fn tick(&mut self, now: Now) {
+        self.end_polls_if_due(now.moment);
         while let Some(uid) = self.objects.pop_awake(now.moment) {
             self.attend_object(&uid, now);
         }
@@ -164,8 +173,27 @@ impl<P: SharedState> Target<P> {
         }
     }
 
+    /// Polls a former target for a while: a GitOps tool may delete and recreate its ConfigMap.
+    fn take_state(&mut self, state: TargetState, polled_for: Duration, now: Moment) {
+        if self.state == state {
+            return;
+        }
+        self.state = state;
+        let rules = state.rules();
+        self.polls_end = (rules.polls == Polls::End).then_some(now + polled_for);
+        if rules.polls == Polls::GoOn {
+            self.objects.bar(None, now);
+        }
+    }
+
+    fn end_polls_if_due(&mut self, now: Moment) {
+        if self.polls_end.take_if(|end| *end <= now).is_some() {
+            self.objects.bar(Some(ObservedReason::TargetMissing), now);
+        }
+    }
+
     fn attest(&mut self, now: Moment) {
-        let except = self.objects.attested_except(now);
+        let except = self.objects.attested_except(now).filter(|_| self.state.rules().attests);
         if self.attested != except {
             let attestation = except.clone().map(|except| Attestation { hash: self.text.verdict_hash.clone(), except });
             self.effects.push(Effect::Attest(attestation));
@@ -202,7 +230,7 @@ impl<P: SharedState> Target<P> {
     fn next_wake(&self, now: Moment) -> Moment {
         let may_begin = self.reads_under_way < self.reads_at_once();
         let poll = (self.objects.has_waiting_polls() && may_begin).then(|| self.shared.next_read_at(now));
-        let wakes = [self.objects.next_wake(), poll];
+        let wakes = [self.objects.next_wake(), poll, self.polls_end];
         let wake = wakes.into_iter().flatten().fold(self.housekeeping, Moment::min);
         wake.rounded_up(tick_of(self.text.interval))
     }

@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drift_api::attestation::Attestation;
-use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, UNWRITTEN_ANNOTATION};
+use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, UNWRITTEN_ANNOTATION};
 use drift_api::unwritten::to_annotation;
 use drift_api::{Unwritten, UnwrittenTargets};
 use drift_kube::telemetry::health::{Health, Remark};
+use drift_language::Target;
 use tokio::sync::watch;
 
-/// Maximum size of the annotation in bytes. All annotations of an object may have 256 KiB together, and the recorded
+/// Maximum size of both annotations together in bytes. All annotations of an object may have 256 KiB together, and the recorded
 /// selections of targets take up to 192 KiB. A Lease that cannot be written is lost.
 const MOST_BYTES: usize = 48 * 1024;
 
@@ -20,8 +21,17 @@ const MOST_BYTES: usize = 48 * 1024;
 /// entry with all its uids takes less than 1 KiB.
 const MOST_UNWRITTEN_BYTES: usize = 8 * 1024;
 
+/// A target on the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedTarget {
+    /// Its attestation.
+    pub attestation: Attestation,
+    /// The hash of its whole document.
+    pub document_hash: String,
+}
+
 /// Attestations by target name.
-pub type Attestations = BTreeMap<String, Attestation>;
+pub type Attestations = BTreeMap<String, ListedTarget>;
 
 /// The poller's statements about verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,8 +66,16 @@ impl Default for AttestationList {
 impl AttestationList {
     /// Lists a target with that attestation, or removes it. The current entry needs no check: the task of the target's
     /// previous version removed it before the next task began.
-    pub fn set(&self, target: &str, attestation: Option<Attestation>) {
-        self.list.send_if_modified(|list| put(&mut list.attested, target, attestation));
+    pub fn set(&self, target: &Target, attestation: Option<Attestation>) {
+        let Target { name, document_hash, .. } = target;
+        self.put(
+            name,
+            attestation.map(|attestation| ListedTarget { attestation, document_hash: document_hash.clone() }),
+        );
+    }
+
+    fn put(&self, target: &str, listed: Option<ListedTarget>) {
+        self.list.send_if_modified(|list| put(&mut list.attested, target, listed));
     }
 
     /// Sets the unwritten verdicts of a target; `None` if all are written.
@@ -97,7 +115,9 @@ impl AttestationList {
                 LeftOut { targets, _remark: health.remark("targets without room on the Lease", sentence) }
             });
         }
-        annotations_of(&words, unwritten)
+        let texts = words.keys().filter_map(|target| Some((*target, attested.get(*target)?.document_hash.as_str())));
+        let texts = texts.collect();
+        annotations_of(&words, &texts, unwritten)
     }
 
     fn left_out(&self) -> MutexGuard<'_, Option<LeftOut>> {
@@ -108,12 +128,17 @@ impl AttestationList {
 /// Returns the Lease's annotations for an empty list.
 #[must_use]
 pub fn no_annotations() -> BTreeMap<String, String> {
-    annotations_of(&BTreeMap::new(), &UnwrittenTargets::new())
+    annotations_of(&BTreeMap::new(), &BTreeMap::new(), &UnwrittenTargets::new())
 }
 
-fn annotations_of(words: &BTreeMap<&str, String>, unwritten: &UnwrittenTargets) -> BTreeMap<String, String> {
+fn annotations_of(
+    words: &BTreeMap<&str, String>,
+    texts: &BTreeMap<&str, &str>,
+    unwritten: &UnwrittenTargets,
+) -> BTreeMap<String, String> {
     BTreeMap::from([
         (ATTESTED_TARGETS_ANNOTATION.to_owned(), serde_json::json!(words).to_string()),
+        (ATTESTED_TEXTS_ANNOTATION.to_owned(), serde_json::json!(texts).to_string()),
         (UNWRITTEN_ANNOTATION.to_owned(), fitting_unwritten(unwritten)),
     ])
 }
@@ -147,9 +172,12 @@ fn fitting_unwritten(unwritten: &UnwrittenTargets) -> String {
 /// usually those with the most exceptions. With very many targets, even attestations without exceptions may not fit.
 fn fitting(list: &Attestations) -> (BTreeMap<&str, String>, BTreeSet<String>) {
     let mut words: BTreeMap<&str, String> =
-        list.iter().map(|(target, attestation)| (target.as_str(), attestation.to_string())).collect();
-    // Quotes, colon and comma for each entry.
-    let length = |target: &str, word: &str| target.len() + word.len() + 6;
+        list.iter().map(|(target, listed)| (target.as_str(), listed.attestation.to_string())).collect();
+    // The entry with the exceptions, and the one with the hash of the text. Quotes, colon and comma for each of them.
+    let length = |target: &str, word: &str| {
+        let text = list.get(target).map_or(0, |listed| listed.document_hash.len());
+        2 * (target.len() + 6) + word.len() + text
+    };
     let mut left: usize = words.iter().map(|(target, word)| length(target, word)).sum();
     let mut left_out = BTreeSet::new();
     while left > MOST_BYTES {
@@ -173,15 +201,18 @@ mod tests {
     fn the_longest_words_go_where_all_are_too_long() {
         let word = |namespaces: usize| {
             let namespaces = (0..namespaces).map(|number| format!("{number:063}")).collect();
-            Attestation { hash: "1".repeat(16), except: Exceptions { namespaces, ..Exceptions::default() } }
+            let attestation =
+                Attestation { hash: "1".repeat(16), except: Exceptions { namespaces, ..Exceptions::default() } };
+            ListedTarget { attestation, document_hash: "2".repeat(16) }
         };
         let list: Attestations = (0..100).map(|number| (format!("t{number:02}"), word(number % 20))).collect();
         let (attestations, health) = (AttestationList::default(), Health::default());
-        list.iter().for_each(|(target, attestation)| attestations.set(target, Some(attestation.clone())));
-        let text = &attestations
-            .to_annotations(&Statements { attested: list.clone(), ..Statements::default() }, &health)
-            [ATTESTED_TARGETS_ANNOTATION];
-        assert!(text.len() <= MOST_BYTES + 2 && text.len() > MOST_BYTES - 2048, "{}", text.len());
+        list.iter().for_each(|(target, listed)| attestations.put(target, Some(listed.clone())));
+        let statements = Statements { attested: list.clone(), ..Statements::default() };
+        let annotations = attestations.to_annotations(&statements, &health);
+        let (text, texts) = (&annotations[ATTESTED_TARGETS_ANNOTATION], &annotations[ATTESTED_TEXTS_ANNOTATION]);
+        let length = text.len() + texts.len();
+        assert!(length <= MOST_BYTES + 4 && length > MOST_BYTES - 2048, "{length}");
         let listed: BTreeMap<String, String> = serde_json::from_str(text).unwrap();
         assert!((0..100).filter(|number| number % 20 < 10).all(|number| listed.contains_key(&format!("t{number:02}"))));
         assert!(list.keys().all(|target| attestations.is_written(target) == listed.contains_key(target)));
@@ -212,21 +243,27 @@ mod tests {
         let (list, health) = (AttestationList::default(), Health::default());
         let mut changes = list.subscribe();
         let word = |hash: &str, except: &[&str]| {
-            Some(Attestation { hash: hash.to_owned(), except: except.iter().copied().map(Into::into).collect() })
+            let except = except.iter().copied().map(Into::into).collect();
+            let attestation = Attestation { hash: hash.to_owned(), except };
+            Some(ListedTarget { attestation, document_hash: "w".to_owned() })
         };
-        list.set("a", word("1", &[]));
+        list.put("a", word("1", &[]));
         assert!(changes.has_changed().is_ok_and(|changed| changed));
         assert_eq!(
             list.to_annotations(&changes.borrow_and_update(), &health)[ATTESTED_TARGETS_ANNOTATION],
             r#"{"a":"1"}"#
         );
-        list.set("a", word("1", &[]));
-        list.set("b", None);
+        list.put("a", word("1", &[]));
+        list.put("b", None);
         assert!(changes.has_changed().is_ok_and(|changed| !changed));
-        list.set("a", word("1", &["u1"]));
+        list.put("a", word("1", &["u1"]));
         assert_eq!(
             list.to_annotations(&changes.borrow_and_update(), &health)[ATTESTED_TARGETS_ANNOTATION],
             r#"{"a":"1 except u1"}"#
+        );
+        assert_eq!(
+            list.to_annotations(&changes.borrow_and_update(), &health)[ATTESTED_TEXTS_ANNOTATION],
+            r#"{"a":"w"}"#
         );
         let unwritten = |count| {
             let uids = ["u1".into()].into_iter().collect();
@@ -241,7 +278,7 @@ mod tests {
         list.set_unwritten("a", unwritten(1));
         assert!(changes.has_changed().is_ok_and(|changed| !changed));
         list.set_unwritten("a", None);
-        list.set("a", None);
+        list.put("a", None);
         assert_eq!(list.to_annotations(&changes.borrow_and_update(), &health)[ATTESTED_TARGETS_ANNOTATION], "{}");
     }
 }

@@ -1,6 +1,7 @@
 //! State that all parts of the poller share for one term of leadership. `app` creates it.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use drift_api::names::POLLER_MANAGER;
@@ -34,6 +35,8 @@ pub struct Context {
     pub outside: Outside,
     /// Limit of calls to the API server, across all targets.
     pub slots: CallSlots,
+    /// Time without a target that selects an object, or without a live text of its target, before it counts as left.
+    pub patience: Duration,
     /// Lane for writes that no program waits for.
     pub slow_lane: Arc<Mutex<SlowLane>>,
     /// Permissions that targets need.

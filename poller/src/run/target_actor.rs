@@ -12,7 +12,7 @@ use std::time::Duration;
 use drift_api::timing::moment::Moment;
 use drift_kube::object_writer::CONCURRENT_CALLS;
 use drift_kube::process::clock;
-use drift_kube::{ObjectEvent, ObjectWriter};
+use drift_kube::{Configuration, ObjectEvent, ObjectWriter};
 use drift_language::Target;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
@@ -86,6 +86,8 @@ impl TargetActor {
         let (mut batch, mut hinted) = (Vec::with_capacity(EVENTS_AT_ONCE), Vec::new());
         let name = format!("target {}", self.target.name);
         let heartbeat = self.context.health.heartbeat(name, STANDSTILL, clock::now());
+        let mut configuration = self.context.configuration.clone();
+        self.note_state(&configuration.borrow_and_update().clone());
         loop {
             heartbeat.tick(clock::now());
             self.step(Input::Tick);
@@ -93,6 +95,7 @@ impl TargetActor {
             let wake = clock::instant_of(self.wake);
             tokio::select! {
                 () = stop.cancelled() => break,
+                Ok(()) = configuration.changed() => self.note_state(&configuration.borrow_and_update().clone()),
                 Some(end) = self.under_way.next(), if !self.under_way.is_empty() => self.take_ends(end),
                 count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
                     0 => break,
@@ -107,6 +110,11 @@ impl TargetActor {
                 () = tokio::time::sleep_until(wake) => {}
             }
         }
+    }
+
+    fn note_state(&mut self, configuration: &Configuration) {
+        let state = configuration.state_of(&self.target.name);
+        self.step(Input::StateChanged { state, polled_for: self.context.patience });
     }
 
     /// Takes in one end of work and some others that arrived with it. Work that begins in one tick ends together, and
@@ -150,7 +158,7 @@ impl TargetActor {
                 let (writer, target) = (self.writer.clone(), self.target.clone());
                 self.begin(async move { Input::ReadAnew(writer.read_anew(&target.name, &known).await.map(Box::new)) });
             }
-            Effect::Attest(attestation) => self.context.attestations.set(&self.target.name, attestation),
+            Effect::Attest(attestation) => self.context.attestations.set(&self.target, attestation),
             Effect::Unwritten(unwritten) => self.context.attestations.set_unwritten(&self.target.name, unwritten),
             Effect::Report(report) => self.reporting.tell(report, &self.engine, now),
             Effect::WakeAt(moment) => self.wake = moment,
@@ -166,7 +174,7 @@ impl Drop for TargetActor {
     /// Removes the target's attestation and releases its times in the slow lane, also after a panic.
     fn drop(&mut self) {
         self.engine.end();
-        self.context.attestations.set(&self.target.name, None);
+        self.context.attestations.set(&self.target, None);
         self.context.attestations.set_unwritten(&self.target.name, None);
         self.context.unnamed.forget(&self.target.name);
         self.context.outside.databases.forget(&self.target.name);

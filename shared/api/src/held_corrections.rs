@@ -37,6 +37,10 @@ const UNTIL: &str = " until ";
 pub enum TargetHold {
     /// The target's kind cannot be watched. Nothing of the target is corrected.
     KindUnusable,
+    /// No ConfigMap has the target's text any more. Only deletions go on.
+    TargetFormer,
+    /// Another ConfigMap has another text of the target. Neither is corrected nor deleted by.
+    TargetTaken,
     /// The breaker is open. It holds objects that were in sync before they drifted.
     BreakerOpen(BreakerCounts),
     /// The target's limits are used up.
@@ -55,6 +59,8 @@ impl TargetHold {
         match self {
             Self::KindUnusable => "KindUnusable",
             Self::RightsMissing => "RightsMissing",
+            Self::TargetFormer => "TargetFormer",
+            Self::TargetTaken => "TargetTaken",
             Self::BreakerOpen(_) => "BreakerOpen",
             Self::Limited { .. } => "Limited",
         }
@@ -66,6 +72,8 @@ impl TargetHold {
         Some(match text.split_once(' ') {
             None if text == Self::KindUnusable.as_str() => Self::KindUnusable,
             None if text == Self::RightsMissing.as_str() => Self::RightsMissing,
+            None if text == Self::TargetFormer.as_str() => Self::TargetFormer,
+            None if text == Self::TargetTaken.as_str() => Self::TargetTaken,
             Some(("BreakerOpen", counts)) => Self::BreakerOpen(BreakerCounts::parse(counts)?),
             Some(("Limited", waiting)) => Self::Limited { waiting: waiting.parse().ok()? },
             _ => return None,
@@ -77,7 +85,7 @@ impl fmt::Display for TargetHold {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())?;
         match self {
-            Self::KindUnusable | Self::RightsMissing => Ok(()),
+            Self::KindUnusable | Self::RightsMissing | Self::TargetFormer | Self::TargetTaken => Ok(()),
             Self::BreakerOpen(counts) => write!(formatter, " {counts}"),
             Self::Limited { waiting } => write!(formatter, " {waiting}"),
         }

@@ -49,6 +49,7 @@ pub use requests::sql_query::SqlQuery;
 pub use requests::sql_state::SqlState;
 pub use resource_version::ResourceVersion;
 pub use secrets::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets, SecretVersion};
+pub use short_hash::short_hash;
 pub use timing::backoff::{Backoff, Series};
 pub use timing::moment::Moment;
 pub use timing::token_bucket::TokenBucket;

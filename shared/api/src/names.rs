@@ -69,6 +69,8 @@ pub const FINALIZER: &str = "driftpoller.dev/external";
 
 /// Label that marks a ConfigMap as a holder of target documents; its value is [`TRUE`].
 pub const TARGETS_LABEL: &str = "driftpoller.dev/targets";
+/// The labelled ConfigMap with the targets that a person forgot: target name to the hashes of its notes.
+pub const FORGOTTEN_CONFIG_MAP: &str = "drift-forgotten";
 /// Label with which a Secret's owner allows a program to use it. The value is a program's
 /// [`CREDENTIAL_POLLER`] or [`CREDENTIAL_CONTROLLER`].
 pub const CREDENTIAL_LABEL: &str = "driftpoller.dev/credential";
@@ -120,6 +122,10 @@ pub const OBJECT_ANNOTATIONS: &[&str] = &[
 pub const ATTESTED_TARGETS_ANNOTATION: &str = "driftpoller.dev/attested-targets";
 /// Annotation on the poller's Lease: the verdicts that it cannot write, as JSON of [`crate::unwritten`].
 pub const UNWRITTEN_ANNOTATION: &str = "driftpoller.dev/unwritten";
+
+/// Annotation on the poller's Lease: the hash of the whole document of each attested target, as JSON of target name to
+/// hash.
+pub const ATTESTED_TEXTS_ANNOTATION: &str = "driftpoller.dev/attested-texts";
 /// Annotation on the controller's Lease: the corrections that it holds, as JSON of [`crate::held_corrections`].
 pub const HELD_CORRECTIONS_ANNOTATION: &str = "driftpoller.dev/held-corrections";
 

@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 const DIGITS: usize = 8;
 
 /// Returns the fingerprint of a text.
-pub(crate) fn short_hash(text: &str) -> u32 {
+#[must_use]
+pub fn short_hash(text: &str) -> u32 {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(size_of::<u32>()).fold(0, |hash, byte| hash << 8 | u32::from(*byte))
 }

@@ -74,7 +74,8 @@ fn inactive(report: &Report, notes: &LeaseNotes) -> Vec<(Arc<Target>, String)> {
             return Some(why.clone());
         }
         let attestation = notes.attested.get(&target.name);
-        match attestation.map(|attestation| attestation.hash == target.verdict_hash) {
+        let is_of_text = notes.attested_texts.get(&target.name) == Some(&target.document_hash);
+        match attestation.map(|attestation| is_of_text && attestation.hash == target.verdict_hash) {
             Some(true) => None,
             Some(false) => Some("drift-poller still uses an earlier text of it".to_owned()),
             None => Some(format!("drift-poller does not attest it on the Lease {POLLER_LEASE}")),
@@ -103,6 +104,7 @@ mod tests {
     use super::*;
     use drift_api::attestation::Attestation;
     use drift_language::Texts;
+    use std::collections::BTreeMap;
 
     const TARGETS: &str = include_str!("../../../../manifests/components/proxies/targets.yaml");
 
@@ -118,12 +120,17 @@ mod tests {
         let report = report();
         let target = &report.targets[0].target;
         let attested = |hash: &str| LeaseNotes {
+            attested_texts: [(target.name.clone(), target.document_hash.clone())].into(),
             attested: [(target.name.clone(), Attestation { hash: hash.to_owned(), ..Attestation::default() })].into(),
             ..LeaseNotes::default()
         };
         let unread = LeaseNotes { unread: Some("no right".to_owned()), ..attested(&target.verdict_hash) };
         for (notes, expected) in [
             (attested(&target.verdict_hash), None),
+            (
+                LeaseNotes { attested_texts: BTreeMap::new(), ..attested(&target.verdict_hash) },
+                Some("drift-poller still uses an earlier text of it"),
+            ),
             (attested("other"), Some("drift-poller still uses an earlier text of it")),
             (LeaseNotes::default(), Some("drift-poller does not attest it on the Lease drift-poller")),
             (unread, Some("no right")),

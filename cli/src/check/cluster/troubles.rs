@@ -11,7 +11,7 @@ use drift_api::identity::ScopeId;
 use drift_api::names::{CREDENTIAL_LABEL, HOSTS_ANNOTATION};
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::LabelledSecret;
-use drift_language::{NeededSecret, Target, Texts, scope_by_id};
+use drift_language::{CreationTimes, NeededSecret, Target, Texts, scope_by_id};
 use serde_json::Value;
 
 use crate::check::document::{Remark, Severity};
@@ -54,7 +54,7 @@ pub(crate) fn missing_targets(namespace: &str, texts: &Texts, notes: &LeaseNotes
         let remark = Remark::of_source(&format!("configmap/{}", target.missing_map.as_ref()?), &target.trouble);
         Some(Remark { severity: Severity::Error, ..remark })
     };
-    LiveTargets::of(namespace, texts, notes).by_last_good.iter().filter_map(remark).collect()
+    LiveTargets::of(namespace, (texts, &CreationTimes::new()), notes).by_last_good.iter().filter_map(remark).collect()
 }
 
 /// The warning about a target whose objects need more requests than its limit allows.

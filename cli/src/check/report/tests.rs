@@ -62,7 +62,16 @@ fn documents_are_checked_together() {
     let (targets, remarks) =
         checked(&[("t/a.yaml", &one), ("b.yaml", &format!("{other}---\n{}", target("c", "A", "")))]);
     assert_eq!(targets, ["a in b.yaml", "c in b.yaml"]);
-    assert_eq!(remarks, ["error t/a.yaml:3:18 the target name `a` is already taken by ./b.yaml document 1"]);
+    let rest = "; the text in the older ConfigMap is polled, and nothing is corrected or deleted until one is gone";
+    assert_eq!(
+        remarks,
+        [
+            format!("error b.yaml:3:18 the target name `a` is already taken by t/a.yaml{rest}"),
+            format!("error b.yaml:15:12 these objects already belong to target `a` of t/a.yaml{rest}"),
+            format!("error t/a.yaml:3:18 the target name `a` is already taken by ./b.yaml document 1{rest}"),
+            format!("error t/a.yaml:5:12 these objects already belong to target `c` of ./b.yaml document 2{rest}"),
+        ]
+    );
     let (_, remarks) = checked(&[("a.yaml", &one), ("b.yaml", &target("b", "A", ""))]);
     assert_eq!(remarks, ["error b.yaml:5:12 these objects already belong to target `a` of ./a.yaml"]);
 }

@@ -3,7 +3,8 @@
 use super::*;
 use drift_api::condition::{DesiredHash, Tag};
 use drift_api::names::{
-    ATTESTED_TARGETS_ANNOTATION, GIVE_UP_ANNOTATION, HELD_CORRECTIONS_ANNOTATION, PAUSED_ANNOTATION,
+    ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, GIVE_UP_ANNOTATION, HELD_CORRECTIONS_ANNOTATION,
+    PAUSED_ANNOTATION,
 };
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::fixtures::proxies::{TEXT, target};
@@ -42,7 +43,8 @@ fn disputed(current: &Verdict, (reason, record): (&str, &str), gives_up: &str) -
 }
 
 fn leases(target: &Target, renewed: &str) -> Leases {
-    let lease = json!({"metadata": {"annotations": {ATTESTED_TARGETS_ANNOTATION: json!({&target.name: target.verdict_hash}).to_string()}},
+    let lease = json!({"metadata": {"annotations": {ATTESTED_TARGETS_ANNOTATION: json!({&target.name: target.verdict_hash}).to_string(),
+        ATTESTED_TEXTS_ANNOTATION: json!({&target.name: target.document_hash}).to_string()}},
         "spec": {"holderIdentity": "a", "renewTime": renewed}});
     Leases { poller: Ok(Some(lease.clone())), controller: Ok(Some(lease)) }
 }
@@ -189,6 +191,10 @@ fn another_text_at_the_poller_is_told_whatever_was_found() {
     let held = holds(facts, &leases, now);
     assert!(held[0].contains("another text") && held[1].contains("in sync"), "{held:?}");
     assert_eq!(holds(Facts { is_deployed: false, ..facts }, &leases, now).len(), 1, "from a file");
+    let mut whole = self::leases(&observing, NOW);
+    whole.poller.as_mut().unwrap().as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TEXTS_ANNOTATION] =
+        json!(other);
+    assert!(holds(facts, &whole, now)[0].contains("another text"), "the same verdicts, but another `correct`");
     let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
     let differs = verdict(ObservedReason::FieldsDiffer);
     let excepted = json!({&correcting.name: "0123456789abcdef except u"}).to_string();

@@ -42,7 +42,7 @@ fn what_is_wrong_is_told_with_what_goes_on() {
         (texts(&[("m", "k", TEXT), ("m", "l", &other)]), texts(&[("m", "k", &wrong), ("m", "l", &other)]), texts(&[]));
     let new = texts(&[("n", "k", unnamed), ("m", "k", TEXT), ("m", "l", &other)]);
     let told = |texts: &Texts, attested: &[&str], said: &[&str]| {
-        let live = LiveTargets::of("ns", texts, &notes(attested));
+        let live = LiveTargets::of("ns", (texts, &CreationTimes::new()), &notes(attested));
         let all = live.troubles.join("\n");
         assert!(said.iter().all(|part| all.contains(part)) && said.is_empty() == all.is_empty(), "{all}");
         assert_eq!(live.is_whole(), all.is_empty(), "{all}");
@@ -58,10 +58,10 @@ fn what_is_wrong_is_told_with_what_goes_on() {
     assert_eq!(told(&no_yaml, &["t"], &["target t: the text", goes_on]), ["old", "t"]);
     assert_eq!(told(&new, &["t"], &["the text in ConfigMap ns/n, key k, is wrong (", unknown]), none);
     let lost = "ConfigMap ns/m, which had it, is gone or lacks the label driftpoller.dev/targets: \"true\"";
-    let unpolled = "; the poller does not attest the target, so nothing of it is corrected";
-    assert_eq!(told(&gone, &["t"], &[&format!("target t: {lost}{goes_on}")]), ["old", "t", "u"]);
+    let unpolled = "; nothing of it is created or updated, and after a restart";
+    assert_eq!(told(&gone, &["t"], &[&format!("target t: {lost}{unpolled}")]), ["old", "t", "u"]);
     assert_eq!(told(&gone, &[], &[&format!("target t: {lost}{unpolled}")]), ["old", "t", "u"], "nobody removed it");
-    let live = LiveTargets::of("ns", &gone, &notes(&[]));
+    let live = LiveTargets::of("ns", (&gone, &CreationTimes::new()), &notes(&[]));
     assert!(live.by_last_good.iter().all(|target| target.missing_map.as_deref() == Some("m")));
     let empty = Texts::from([("m".to_owned(), BTreeMap::new())]);
     assert_eq!(told(&empty, &[], &[]), none, "they were removed");
@@ -71,7 +71,7 @@ fn what_is_wrong_is_told_with_what_goes_on() {
 
 #[test]
 fn where_its_objects_are_is_as_noted() {
-    let live = LiveTargets::of("ns", &texts(&[("m", "k", "{}")]), &notes(&["t"]));
+    let live = LiveTargets::of("ns", (&texts(&[("m", "k", "{}")]), &CreationTimes::new()), &notes(&["t"]));
     let found = live.by_last_good.iter().find(|target| target.name == "t").map(|target| target.objects[0].kind.clone());
     assert_eq!(found.as_deref(), Some("T"));
 }
@@ -79,7 +79,7 @@ fn where_its_objects_are_is_as_noted() {
 #[test]
 fn a_lease_that_cannot_be_read_leaves_holes() {
     let unread = LeaseNotes { unread: Some("the Lease cannot be read".to_owned()), ..LeaseNotes::default() };
-    let live = LiveTargets::of("ns", &texts(&[("m", "k", TEXT)]), &unread);
+    let live = LiveTargets::of("ns", (&texts(&[("m", "k", TEXT)]), &CreationTimes::new()), &unread);
     assert!(!live.is_whole() && live.good.len() == 1 && live.by_last_good.is_empty());
     assert_eq!(
         live.troubles,
@@ -117,4 +117,16 @@ fn a_brake_in_a_refused_text_is_doubted() {
         };
         assert!(is_expected, "{text} {suspend}: {said:?}");
     }
+}
+
+#[test]
+fn two_texts_of_one_target_are_told_with_both_places() {
+    let edited = TEXT.replace("http://h/", "http://g/");
+    let both = texts(&[("m", "k", TEXT), ("n", "l", &edited)]);
+    let created = CreationTimes::from([("m".to_owned(), "2".to_owned()), ("n".to_owned(), "1".to_owned())]);
+    let live = LiveTargets::of("ns", (&both, &created), &LeaseNotes::default());
+    let said = live.troubles.join("; ");
+    assert!(said.contains("ConfigMap ns/m, key k: ") && said.contains("taken by n/l; the text in the older"), "{said}");
+    assert!(said.contains("ConfigMap ns/n, key l: ") && said.contains("taken by m/k; the text in the older"), "{said}");
+    assert_eq!(live.good[0].document.config_map, "n");
 }

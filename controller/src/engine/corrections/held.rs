@@ -60,6 +60,10 @@ words! {
     NoAction => "no_action",
     /// The poller does not attest the target.
     NotAttested => "not_attested",
+    /// No ConfigMap has the target's text any more.
+    TargetFormer => "target_former",
+    /// Another ConfigMap has another text of the target.
+    TargetTaken => "target_taken",
     /// The breaker of the target is open.
     BreakerOpen => "breaker_open",
     /// Too many consecutive corrections healed nothing.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use drift_api::{Attestation, Moment, ObjectId};
+use drift_language::Target;
 
 /// A Lease is fresh if its record changed within this time. It is three times the lease duration of 12 s, plus a margin
 /// for a slow API server.
@@ -22,6 +23,27 @@ pub struct Attestations {
     pub changed_at: Option<Moment>,
     /// Attestations by target name.
     pub by_target: BTreeMap<String, Attestation>,
+    /// Hashes of the whole documents that the poller uses, by target name. A verdict is the same for two texts that
+    /// differ in `correct` alone, and only one of them may be corrected by.
+    pub texts: BTreeMap<String, String>,
+}
+
+/// The text by which an object is decided on.
+#[derive(Clone, Copy, Debug)]
+pub struct DecidingText<'t> {
+    /// Name of the target.
+    pub target: &'t str,
+    /// Hash of everything that a verdict depends on.
+    pub verdict_hash: &'t str,
+    /// Hash of the whole document.
+    pub document_hash: &'t str,
+}
+
+impl<'t> From<&'t Target> for DecidingText<'t> {
+    fn from(target: &'t Target) -> Self {
+        let Target { name, verdict_hash, document_hash, .. } = target;
+        Self { target: name, verdict_hash, document_hash }
+    }
 }
 
 impl Attestations {
@@ -37,22 +59,31 @@ impl Attestations {
             .collect()
     }
 
+    /// Parses the annotation with the texts: a JSON object from target name to hash.
+    #[must_use]
+    pub fn parse_texts(annotation: Option<&str>) -> BTreeMap<String, String> {
+        annotation.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
     /// Returns true if a poller appears to be alive.
     #[must_use]
     pub fn is_fresh(&self, now: Moment) -> bool {
         self.held && self.changed_at.is_some_and(|changed| now.saturating_since(changed) <= FRESH_FOR)
     }
 
-    /// Returns the attestation of this version of the target; `None` if the poller does not attest it.
+    /// Returns the attestation of exactly this text; `None` if the poller does not attest it.
     #[must_use]
-    pub fn word_for(&self, target: &str, verdict_hash: &str, now: Moment) -> Option<&Attestation> {
-        self.by_target.get(target).filter(|attestation| self.is_fresh(now) && attestation.hash == verdict_hash)
+    pub fn word_for(&self, text: DecidingText<'_>, now: Moment) -> Option<&Attestation> {
+        let DecidingText { target, verdict_hash, document_hash } = text;
+        let is_of_text = self.texts.get(target).is_some_and(|hash| hash == document_hash);
+        let is_current = is_of_text && self.is_fresh(now);
+        self.by_target.get(target).filter(|attestation| is_current && attestation.hash == verdict_hash)
     }
 
     /// Returns true if the poller attests the verdict on this object for this version of the target.
     #[must_use]
-    pub fn attests_to(&self, object: &ObjectId, (target, verdict_hash): (&str, &str), now: Moment) -> bool {
-        self.word_for(target, verdict_hash, now).is_some_and(|attestation| !attestation.except.has(object))
+    pub fn attests_to(&self, object: &ObjectId, text: DecidingText<'_>, now: Moment) -> bool {
+        self.word_for(text, now).is_some_and(|attestation| !attestation.except.has(object))
     }
 }
 
@@ -65,7 +96,9 @@ mod tests {
     }
 
     fn attestations(annotation: Option<&str>) -> Attestations {
-        Attestations { held: true, changed_at: Some(at(3)), by_target: Attestations::parse(annotation) }
+        let by_target = Attestations::parse(annotation);
+        let texts = by_target.keys().map(|target| (target.clone(), "whole".to_owned())).collect();
+        Attestations { held: true, changed_at: Some(at(3)), by_target, texts }
     }
 
     fn object(namespace: &str, uid: &str) -> ObjectId {
@@ -75,12 +108,26 @@ mod tests {
     const ROLES: Option<&str> = Some(r#"{"roles":"abc except u1 u2"}"#);
 
     fn attests(attestations: &Attestations, target: &str, hash: &str, now: Moment) -> bool {
-        attestations.attests_to(&object("a", "u0"), (target, hash), now)
+        attestations.attests_to(&object("a", "u0"), text(target, hash), now)
+    }
+
+    fn text<'t>(target: &'t str, verdict_hash: &'t str) -> DecidingText<'t> {
+        DecidingText { target, verdict_hash, document_hash: "whole" }
+    }
+
+    #[test]
+    fn a_verdict_by_another_whole_text_is_not_attested() {
+        let mut attestations = attestations(ROLES);
+        assert!(attests(&attestations, "roles", "abc", at(3)));
+        for annotation in [Some(r#"{"roles":"other"}"#), Some(r#"{"others":"whole"}"#), Some("[]"), None] {
+            attestations.texts = Attestations::parse_texts(annotation);
+            assert!(!attests(&attestations, "roles", "abc", at(3)), "{annotation:?}");
+        }
     }
 
     #[test]
     fn an_excepted_object_alone_is_not_attested() {
-        let attests = |uid: &str| attestations(ROLES).attests_to(&object("a", uid), ("roles", "abc"), at(3));
+        let attests = |uid: &str| attestations(ROLES).attests_to(&object("a", uid), text("roles", "abc"), at(3));
         assert!(attests("u0") && !attests("u1") && !attests("u2"));
     }
 
@@ -88,7 +135,7 @@ mod tests {
     fn an_excepted_namespace_alone_is_not_attested() {
         let word = Some(r#"{"roles":"abc except-namespaces a,b except u1"}"#);
         let attests = |namespace: &str, uid: &str| {
-            attestations(word).attests_to(&object(namespace, uid), ("roles", "abc"), at(3))
+            attestations(word).attests_to(&object(namespace, uid), text("roles", "abc"), at(3))
         };
         assert!(attests("c", "u0") && !attests("c", "u1") && !attests("a", "u0") && !attests("b", "u0"));
     }

@@ -6,6 +6,8 @@ use drift_api::{
     ObjectInputs, ObservedReason, ResourceName, Rights, SecretMarks, StoredIds, UnseenCreate,
 };
 
+use drift_language::TargetState;
+
 use crate::engine::correction_limits::Room;
 use crate::engine::corrections::{Action, Correction, Held};
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
@@ -42,6 +44,8 @@ pub struct Surroundings {
     /// True if all objects are known that must be known before this object claims something or, for a deletion, before
     /// something is deleted.
     pub scope_complete: bool,
+    /// State of the target by its ConfigMaps.
+    pub state: TargetState,
     /// True if the poller attests the verdict.
     pub attested: bool,
     /// True if the breaker holds the object's incident.

@@ -868,3 +868,34 @@ fn a_replacement_in_vain_is_tried_once_when_asked() {
     scene.memory.finish(&correction(Action::Replace), &Outcome::Applied, at(1000));
     assert!(matches!(scene.decide(), Decision::WriteStatus(_)), "asked for once");
 }
+
+#[test]
+fn the_state_of_the_target_decides_what_goes_on() {
+    let in_state = |scene: Scene, state| scene.with(|scene| scene.surroundings.state = state).decide();
+    let drifted = || Scene::new().observed(ObservedReason::FieldsDiffer);
+    let fails = || drifted().with(|scene| scene.facts.identity = None);
+    let in_sync = || Scene::new().observed(ObservedReason::InSync);
+    let unprotected = || in_sync().with(|scene| scene.target.actions.delete = true);
+    let released = || in_sync().with_finalizer();
+    let deleting = || unprotected().with_finalizer().with(|scene| scene.object.deleting = true);
+    for state in TargetState::ALL {
+        let held = if state == TargetState::Taken { Held::TargetTaken } else { Held::TargetFormer };
+        let rules = state.rules();
+        let expected = |may_act: bool| if may_act { "acts".to_owned() } else { format!("{held:?}") };
+        for (case, scene, may_act) in [
+            ("drift", drifted(), rules.corrects),
+            ("a finalizer to add", unprotected(), rules.corrects),
+            ("a finalizer to remove", released(), rules.corrects),
+            ("a deletion", deleting(), rules.deletes),
+        ] {
+            let shown = match in_state(scene, state) {
+                Decision::Nothing(held) => format!("{held:?}"),
+                _ => "acts".to_owned(),
+            };
+            assert_eq!(shown, expected(may_act), "{case} of a target that is {}", state.as_str());
+        }
+        assert_eq!(in_state(in_sync(), state), Decision::Nothing(Held::InSync), "nothing to do is no hold");
+        let why = if rules.corrects { Held::TemplateFails } else { held };
+        assert_eq!(in_state(fails(), state), Decision::Nothing(why), "drift shows the state");
+    }
+}

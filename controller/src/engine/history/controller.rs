@@ -25,6 +25,7 @@ impl World {
         }
         let surroundings = Surroundings {
             listed: true,
+            state: drift_language::TargetState::Live,
             rights: Rights { ownership: Ownership::Held, shared: false },
             scope_complete: true,
             attested: self.attested && !self.moved,

@@ -7,7 +7,7 @@ use drift_api::{BreakerCounts, Claimant, LeanObject, Moment, Mutant, ResourceNam
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_language::Target;
+use drift_language::{Target, TargetState};
 use indexmap::IndexMap;
 
 use crate::engine::correction_limits::{LimitUsage, Line, Place, Room};
@@ -36,6 +36,8 @@ const _: () = assert!(size_of::<ObjectEntry>() <= 512);
 /// Facts for a decision from outside of the object's target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedFacts {
+    /// State of the target by its ConfigMaps.
+    pub state: TargetState,
     /// True if the poller attests the verdict.
     pub attested: bool,
     /// Rights of the object, considering the objects of all targets.
@@ -215,6 +217,7 @@ impl ObjectStore {
             listed: self.listed,
             rights: shared.rights,
             scope_complete: shared.scope_complete,
+            state: shared.state,
             attested: shared.attested,
             breaker_holds: self.breaker.holds(uid),
             window_opens: shared.window_opens,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use drift_api::{Moment, Uid};
+use drift_language::TargetState;
 
 use super::Target;
 use crate::engine::corrections::held::Held;
@@ -44,6 +45,14 @@ impl<P: SharedState> Target<P> {
     pub(super) fn reconsider_all(&mut self) {
         let uids: Vec<Uid> = self.objects.uids().cloned().collect();
         self.add_all(&uids);
+    }
+
+    /// Decides on every object again if the ConfigMaps give the target another state.
+    pub(super) fn take_state(&mut self, state: TargetState) {
+        if self.state != state {
+            self.state = state;
+            self.reconsider_all();
+        }
     }
 
     pub(super) fn reconsider_held(&mut self, why: Held) {

@@ -468,3 +468,18 @@ fn the_live_read_is_what_the_approval_must_match() {
     let again = asked(&read(&mut bench, 3, &metadata("root", Some(&hash))));
     assert!(again.is_some_and(|again| again != hash), "the label changed before the live read");
 }
+
+#[test]
+fn a_former_target_corrects_again_once_it_is_live() {
+    let mut bench = Bench::new();
+    bench.step(Input::StateChanged(TargetState::Former));
+    let drifted = bench.drifted(1, &json!({"finalizers": [FINALIZER]}));
+    bench.step(Input::Seen(Box::new(drifted)));
+    bench.step(Input::Listed);
+    bench.now.moment += Duration::from_secs(60);
+    assert!(operations(&bench.step(Input::Tick)).is_empty());
+    bench.now.moment += Duration::from_millis(1);
+    let mut effects = bench.step(Input::StateChanged(TargetState::Live));
+    effects.extend(bench.step(Input::Tick));
+    assert_eq!(operations(&effects), [&Operation::Check]);
+}

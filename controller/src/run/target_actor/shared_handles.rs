@@ -103,13 +103,11 @@ impl SharedState for SharedHandles {
     }
 
     fn attestation(&self, now: Moment) -> Option<Attestation> {
-        let Target { name, verdict_hash, .. } = self.target();
-        self.context.attestations.borrow().word_for(name, verdict_hash, now).cloned()
+        self.context.attestations.borrow().word_for(self.target().into(), now).cloned()
     }
 
     fn attests(&self, object: &ObjectId, now: Moment) -> bool {
-        let Target { name, verdict_hash, .. } = self.target();
-        self.context.attestations.borrow().attests_to(object, (name, verdict_hash), now)
+        self.context.attestations.borrow().attests_to(object, self.target().into(), now)
     }
 
     fn secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {

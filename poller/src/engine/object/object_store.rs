@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::mutants::is_planted;
-use drift_api::{Exceptions, Fifo, LeanObject, Moment, Mutant, Uid, Unwritten, WorkQueue};
+use drift_api::{Exceptions, Fifo, LeanObject, Moment, Mutant, ObservedReason, Uid, Unwritten, WorkQueue};
 use drift_language::Target;
 use indexmap::IndexMap;
 
+use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::rendered::{Rendered, appraise};
 use crate::engine::judgement::total_loss::OtherObjects;
 use crate::engine::object::found_objects::{FoundObjects, Standing};
@@ -47,6 +48,8 @@ pub struct ObjectStore {
     prover: usize,
     listed: bool,
     heard: Option<Moment>,
+    /// Reason why no object of the target is polled.
+    barred: Option<ObservedReason>,
 }
 
 impl ObjectStore {
@@ -67,6 +70,7 @@ impl ObjectStore {
             prover: 0,
             listed: false,
             heard: None,
+            barred: None,
         }
     }
 
@@ -276,7 +280,28 @@ impl ObjectStore {
     /// Renders and checks an object, unless the fields that its target reads are unchanged.
     fn appraise(&self, object: &LeanObject) -> Rendered {
         let known = self.states.get(&object.id.uid).filter(|state| state.object().reads_as(object));
-        known.map_or_else(|| appraise(&self.target, object), |state| state.rendered().clone())
+        known.map_or_else(|| self.appraise_anew(object), |state| state.rendered().clone())
+    }
+
+    fn appraise_anew(&self, object: &LeanObject) -> Rendered {
+        let rendered = appraise(&self.target, object);
+        match self.barred {
+            Some(reason) => Rendered { rejected: Some(Box::new(Failure::of(reason))), ..rendered },
+            None => rendered,
+        }
+    }
+
+    /// Ends the polls of every object with this reason, or begins them again.
+    pub fn bar(&mut self, reason: Option<ObservedReason>, now: Moment) {
+        if self.barred == reason {
+            return;
+        }
+        self.barred = reason;
+        for uid in self.states.keys().cloned().collect::<Vec<_>>() {
+            let Some(object) = self.states.get(&uid).map(|state| state.object().clone()) else { continue };
+            let rendered = self.appraise_anew(&object);
+            self.update(&uid, now, |state| state.see(object, rendered, now));
+        }
     }
 
     fn rearrange(&mut self, uid: &Uid, now: Moment) {

@@ -332,3 +332,54 @@ fn a_hint_leads_to_one_poll_of_its_object() {
         assert_eq!(bench.polls(7).len(), polls, "{named}, {is_polled}");
     }
 }
+
+fn state(state: TargetState) -> Input {
+    Input::StateChanged { state, polled_for: Duration::from_mins(10) }
+}
+
+fn polls_in(effects: Vec<Effect>) -> Vec<PollOrder> {
+    let polls = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Poll(order) => Some(*order),
+        _ => None,
+    });
+    polls.collect()
+}
+
+#[test]
+fn a_former_target_is_polled_and_not_attested() {
+    let mut bench = Bench::new();
+    bench.see("x");
+    bench.step(1, Input::Listed);
+    let effects = bench.step(40, Input::Tick);
+    assert_eq!(attestations(&effects), [true]);
+    let order = polls_in(effects).remove(0);
+    bench.end_poll(40, order, Finding::InSync);
+    bench.step(41, state(TargetState::Former));
+    let effects = bench.step(41, Input::Tick);
+    assert_eq!(attestations(&effects), [false], "at once");
+    assert_eq!(bench.polls(100).len(), 1, "it is still polled");
+}
+
+#[test]
+fn a_former_target_ends_with_one_verdict_until_it_is_live() {
+    let mut bench = Bench::new();
+    bench.see("x");
+    bench.step(1, Input::Listed);
+    bench.step(2, state(TargetState::Former));
+    bench.step(3, state(TargetState::Former));
+    assert_eq!(bench.tick(602).writes, ["x TargetMissing"], "counted from the first time");
+    assert!(bench.polls(900).is_empty());
+    bench.step(901, state(TargetState::Live));
+    assert_eq!(bench.polls(901).len(), 1, "at once");
+}
+
+#[test]
+fn a_taken_target_is_polled_and_not_attested() {
+    let mut bench = Bench::new();
+    bench.see("x");
+    bench.step(1, Input::Listed);
+    bench.step(2, state(TargetState::Taken));
+    let effects = bench.step(40, Input::Tick);
+    assert_eq!(attestations(&effects), Vec::<bool>::new());
+    assert_eq!(polls_in(effects).len(), 1);
+}

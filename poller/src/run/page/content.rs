@@ -161,7 +161,8 @@ impl ShownObject<'_> {
             return Vec::new();
         }
         let reason = row.verdict.as_ref().and_then(|verdict| ObservedReason::parse(&verdict.reason));
-        let object = HeldObject { uid: &row.id.uid, is_incident: reason.is_some_and(ObservedReason::is_incident) };
+        let is_incident = !row.deleting && reason.is_some_and(ObservedReason::is_incident);
+        let object = HeldObject { uid: &row.id.uid, is_incident, is_deleting: row.deleting };
         let holds = target.listed_holds.applying(&target.name, object, now);
         row.window.iter().cloned().chain(holds).map(|hold| hold.sentence).collect()
     }
@@ -176,7 +177,11 @@ impl Content {
         answers: &BTreeMap<String, TargetOverview>,
     ) -> Self {
         let line = |target: &Arc<Target>| {
-            TargetLine::new(target, attestations.get(&target.name).cloned(), answers.get(&target.name).cloned())
+            TargetLine::new(
+                target,
+                attestations.get(&target.name).map(|listed| listed.attestation.clone()),
+                answers.get(&target.name).cloned(),
+            )
         };
         let mut targets: Vec<_> = targets.map(line).collect();
         targets.sort_by(|one, other| compare_names(&one.name, &other.name));

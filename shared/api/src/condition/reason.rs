@@ -81,6 +81,8 @@ reasons! {
         NotAllowed => Unknown,
         /// The target is suspended, as a whole or for this object.
         Suspended => Unknown,
+        /// No ConfigMap has the target's text any more, so that the object is not polled.
+        TargetMissing => Unknown,
     }
 }
 
@@ -149,7 +151,7 @@ impl ObservedReason {
     /// needs no confirmation.
     #[must_use]
     pub const fn needs_no_read(self) -> bool {
-        matches!(self, Self::RuleError | Self::NotAllowed | Self::Suspended | Self::NotYetPolled)
+        matches!(self, Self::RuleError | Self::NotAllowed | Self::Suspended | Self::TargetMissing | Self::NotYetPolled)
     }
 }
 

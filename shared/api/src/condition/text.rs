@@ -107,6 +107,9 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
         ObservedReason::RuleError => "a template of the target cannot be evaluated for this object",
         ObservedReason::NotAllowed => "a requirement of the target does not hold for this object",
         ObservedReason::Suspended => "the target is suspended for this object",
+        ObservedReason::TargetMissing => {
+            "no ConfigMap has the target of this object any more, so that it is neither polled nor corrected"
+        }
     }
 }
 

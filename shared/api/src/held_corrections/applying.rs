@@ -67,13 +67,15 @@ pub struct HeldObject<'o> {
     pub uid: &'o Uid,
     /// True if the breaker holds its correction: it was in sync before it drifted, and is not being deleted.
     pub is_incident: bool,
+    /// True if it is being deleted.
+    pub is_deleting: bool,
 }
 
 impl<'o> From<&'o LeanObject> for HeldObject<'o> {
     fn from(object: &'o LeanObject) -> Self {
         let current = object.conditions.observed().and_then(CurrentVerdict::read);
         let is_incident = !object.deleting && current.is_some_and(|current| current.reason.is_incident());
-        Self { uid: &object.id.uid, is_incident }
+        Self { uid: &object.id.uid, is_incident, is_deleting: object.deleting }
     }
 }
 
@@ -102,7 +104,8 @@ impl TargetHolds {
         let is_breaker = |hold: &TargetHold| matches!(hold, TargetHold::BreakerOpen(_));
         let breaks = object.is_incident && self.whole.iter().any(is_breaker);
         let applies = |hold: &TargetHold| match hold {
-            TargetHold::KindUnusable | TargetHold::RightsMissing => true,
+            TargetHold::KindUnusable | TargetHold::RightsMissing | TargetHold::TargetTaken => true,
+            TargetHold::TargetFormer => !object.is_deleting,
             // The breaker holds neither deletions nor new objects.
             TargetHold::BreakerOpen(_) => object.is_incident,
             // An object with a reason of its own does not wait for a slot.
@@ -157,6 +160,9 @@ mod tests {
             (&all, "FieldsDiffer", false, &["BreakerOpen", "RightsMissing"][..]),
             (&all, "NotCreated", false, &["Limited", "RightsMissing"]),
             (&all, "FieldsDiffer", true, &["Limited", "RightsMissing"]),
+            (&of(json!(["TargetFormer"]), json!({})), "FieldsDiffer", false, &["TargetFormer"]),
+            (&of(json!(["TargetFormer"]), json!({})), "FieldsDiffer", true, &[]),
+            (&of(json!(["TargetTaken"]), json!({})), "FieldsDiffer", true, &["TargetTaken"]),
             (&delayed("2026-01-01T00:01:00Z"), "FieldsDiffer", false, &["Delayed"]),
             (&delayed("2026-01-01T00:00:29Z"), "FieldsDiffer", false, &["Limited"]),
             (&of(json!(["Tired"]), json!({"u": "Bored"})), "FieldsDiffer", false, &[]),

@@ -14,6 +14,14 @@ impl TargetHold {
                 "the controller lacks rights that target {target} needs (RightsMissing): an Event on the target's ConfigMap lists the rules, \
                  and `kubectl drift rbac` prints them"
             ),
+            Self::TargetFormer => format!(
+                "no ConfigMap has the text of target {target} any more (TargetFormer): only its deletions go on; apply the ConfigMap \
+                 again, or remove the target with `kubectl drift forget {target}`"
+            ),
+            Self::TargetTaken => format!(
+                "another ConfigMap has another text of target {target}, or of its objects (TargetTaken): delete one of the two; Events \
+                 on both ConfigMaps name them"
+            ),
             Self::BreakerOpen(counts) => {
                 let BreakerCounts { drifted, judged, limit } = counts;
                 let remedy = counts.remedy();
@@ -52,7 +60,8 @@ impl ObjectHold {
             ObjectReason::RaceLost => "another writer keeps overtaking the controller's writes to the object",
             ObjectReason::WriteUndone => "another writer keeps undoing the controller's writes to the object",
             ObjectReason::ScopeIncomplete => {
-                "the objects of another target of the same scope are not known to the controller; its /readyz names the target"
+                "the objects of another target of the same scope are not known to the controller; its /readyz names the target. That ends \
+                 once the target's ConfigMap is back, or after `kubectl drift forget` of it"
             }
         };
         let next = self.until.map(|until| format!("; next try at {}", until.strftime("%Y-%m-%d %H:%M:%S UTC")));

@@ -19,6 +19,8 @@ fn each_entry_reads_as_written() {
         (TargetHold::Limited { waiting: 250 }, "Limited 250"),
         (TargetHold::RightsMissing, "RightsMissing"),
         (TargetHold::KindUnusable, "KindUnusable"),
+        (TargetHold::TargetFormer, "TargetFormer"),
+        (TargetHold::TargetTaken, "TargetTaken"),
     ] {
         assert_eq!((entry.to_string().as_str(), TargetHold::parse(text)), (text, Some(entry)));
     }

@@ -16,6 +16,11 @@ pub trait Cleaner {
     /// Returns true if the object has the mark.
     fn is_marked(&self, object: &LeanObject) -> bool;
 
+    /// Returns true if the object needs the note of its target while no target selects it.
+    fn needs_note(&self, object: &LeanObject) -> bool {
+        self.is_marked(object)
+    }
+
     /// Removes the mark from a freshly read object. A refusal is reported at the first try only.
     fn clean(
         &self,

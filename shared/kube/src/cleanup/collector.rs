@@ -15,6 +15,8 @@ use crate::cleanup::cleaner::{Cleaner, SweepSettings};
 use crate::cleanup::context::CollectorContext;
 use crate::cleanup::judgement::{Judgement, is_in_doubt};
 use crate::cleanup::schedule::{Duty, LookEnd, Schedule};
+use crate::cleanup::selections::Selection;
+use crate::cleanup::unused_notes::UnusedNotes;
 use crate::client::KindName;
 use crate::client::ResolvedKind;
 use crate::client::{ObjectClient, ObjectPages, WriteError};
@@ -22,7 +24,7 @@ use crate::config::Configuration;
 use crate::kinds::KindError;
 use crate::process::clock;
 use crate::subscriptions::Orphan;
-use drift_api::{FieldPaths, ObjectId};
+use drift_api::{FieldPaths, LeanObject, ObjectId};
 
 /// Maximum attempts if the object changes concurrently.
 const TRIES: usize = 3;
@@ -135,18 +137,35 @@ impl<C: Cleaner> Collector<C> {
             Err(error) => return self.fail(name, "kind", &error),
         };
         let mut pages = ObjectPages::new(&self.context.client, &kind, namespaces, labels());
+        let mut unused = UnusedNotes::new(self.schedule.unproved(name));
         loop {
             match pages.next().await {
-                Ok(Some(page)) => {
-                    for object in page.iter().filter(|object| self.cleaner.is_marked(object)) {
-                        if matches!(self.context.judge(name, object), Judgement::Left | Judgement::Undecided) {
-                            self.schedule.find(name, &object.id, clock::now());
-                        }
-                    }
+                Ok(Some(page)) => page.iter().for_each(|object| self.take_listed(name, object, &mut unused)),
+                Ok(None) => {
+                    self.forget_unused(name, &unused.end());
+                    return self.end_list(name, "listed where targets had objects");
                 }
-                Ok(None) => return self.end_list(name, "listed where targets had objects"),
                 Err(error) => return self.fail(name, "list", &error),
             }
+        }
+    }
+
+    fn take_listed(&mut self, name: &KindName, object: &LeanObject, unused: &mut UnusedNotes) {
+        let configuration = self.context.configuration.borrow().clone();
+        unused.see(configuration.active(), name, object, self.cleaner.needs_note(object));
+        let is_orphan = || matches!(self.context.judge(name, object), Judgement::Left | Judgement::Undecided);
+        if self.cleaner.is_marked(object) && is_orphan() {
+            self.schedule.find(name, &object.id, clock::now());
+        }
+    }
+
+    /// Removes notes that a complete list proved unused. One that is held is in use.
+    fn forget_unused(&mut self, name: &KindName, unused: &[Selection]) {
+        if !unused.is_empty() {
+            let targets: Vec<_> = unused.iter().map(|note| note.target.as_str()).collect();
+            tracing::info!(kind = name.kind, ?targets, "former names or scopes of targets protect no object any more");
+            self.context.noted.forget(unused);
+            self.schedule.forget(name, unused);
         }
     }
 

@@ -1,13 +1,16 @@
 //! Decides if a mark on an object is an orphan: no active target selects the object, and certainly none is
 //! only temporarily missing.
 //!
-//! A target counts as removed only if its ConfigMap exists, parses completely and lacks it. A missing ConfigMap, or one
-//! with a bad document, proves nothing, so the marks of its targets stay.
+//! A target counts as removed only if its ConfigMap exists, parses completely and lacks it, or if a person forgot it. A
+//! missing ConfigMap, or one with a bad document, proves nothing, so the marks of its targets stay.
 
-use crate::cleanup::selections::{Selection, Selections};
+use std::sync::Arc;
+
+use crate::cleanup::selections::{Note, Selection, Selections};
 use crate::client::KindName;
 use crate::config::ActiveTargets;
 use drift_api::object::LeanObject;
+use drift_language::{Target, TargetState};
 
 /// The relation of an object to all targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +25,24 @@ pub enum Judgement {
     Foreign,
 }
 
-/// Returns true if the state of a noted target is known. The ConfigMap that has it now counts, otherwise the last one
-/// that had it: a target keeps its name when it moves to another ConfigMap.
+/// Returns the state of a noted target.
 #[must_use]
-pub fn is_decided(active: ActiveTargets<'_>, selection: &Selection, config_map: &str) -> bool {
-    let present = active.targets.get(&selection.target).map(|target| target.document.config_map.as_str());
-    active.whole.contains(present.unwrap_or(config_map))
+pub fn state_of(active: ActiveTargets<'_>, selection: &Selection, note: &Note) -> TargetState {
+    let target = selection.target.as_str();
+    let is_removed = || active.whole.contains(&note.config_map) || active.forgets(target, &note.hash(selection));
+    let without_text = || if is_removed() { TargetState::Forgotten } else { TargetState::Missing };
+    active.state_of(target).unwrap_or_else(without_text)
+}
+
+/// Returns true if it is known which objects belong to a noted target, so that marks on the others may be removed. The
+/// ConfigMap that has it now counts, otherwise the last one that had it: a target keeps its name when it moves.
+#[must_use]
+pub fn is_decided(active: ActiveTargets<'_>, selection: &Selection, note: &Note) -> bool {
+    let is_whole = |target: &Arc<Target>| active.whole.contains(&target.document.config_map);
+    match state_of(active, selection, note) {
+        TargetState::Live => active.targets.get(&selection.target).is_some_and(is_whole),
+        state => state.rules().releases,
+    }
 }
 
 /// Returns true if a noted target that may have had objects of that kind in that namespace is undecided.
@@ -39,7 +54,7 @@ pub fn is_in_doubt(
     namespace: Option<&str>,
 ) -> bool {
     let mut covering = selections.iter().filter(|(selection, _)| selection.covers(kind, namespace));
-    covering.any(|(selection, config_map)| !is_decided(active, selection, config_map))
+    covering.any(|(selection, note)| !is_decided(active, selection, note))
 }
 
 /// Judges an object that was read with its labels (`metadata.labels` in its view).

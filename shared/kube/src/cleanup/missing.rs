@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
-use crate::cleanup::judgement::is_decided;
+use crate::cleanup::judgement::state_of;
 use crate::cleanup::noted::NotedSelections;
 use crate::cleanup::selections::Selections;
 use crate::config::ActiveTargets;
@@ -22,6 +22,7 @@ use crate::config::Configuration;
 use crate::events::{EventWriter, Notice, NoticeKind};
 use crate::telemetry::health::{Health, Remark};
 use drift_api::names::{TARGETS_LABEL, TRUE};
+use drift_language::TargetState;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TargetLabel {
@@ -63,15 +64,18 @@ impl MissingTargets {
 
     /// Keeps the signs up to date until the future is dropped, for a term of leadership.
     pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
-        let mut signs = BTreeMap::new();
+        let (mut signs, mut changes) = (BTreeMap::new(), notes.subscribe());
         loop {
+            changes.mark_unchanged();
             let now = configuration.borrow_and_update().clone();
             if now.loaded {
                 let missing = notes.read(|notes| missing_targets(notes, now.active()));
                 signs = self.show(signs, missing, &now);
             }
-            if configuration.changed().await.is_err() {
-                return;
+            tokio::select! {
+                changed = configuration.changed() => if changed.is_err() { return },
+                // `notes` owns the sender.
+                _ = changes.changed() => {}
             }
         }
     }
@@ -85,7 +89,8 @@ impl MissingTargets {
         let namespace = self.lease.namespace.as_deref().unwrap_or_default();
         let mut signs = BTreeMap::new();
         for (target, config_map) in missing {
-            let sentence = sentence(&format!("{namespace}/{config_map}"), has_problem(configuration, &config_map));
+            let place = (namespace, config_map.as_str());
+            let sentence = sentence(&target, place, has_problem(configuration, &config_map));
             let known = before.remove(&target).filter(|sign| sign.sentence == sentence);
             let sign = known.unwrap_or_else(|| self.sign(&target, sentence));
             // After the drop of an older sign of this target, which removes its time series.
@@ -115,10 +120,9 @@ impl MissingTargets {
 /// Returns the targets that are noted, not active, and not known to be removed, each with its last ConfigMap.
 #[must_use]
 pub fn missing_targets(selections: &Selections, active: ActiveTargets<'_>) -> BTreeMap<String, String> {
-    let undecided = selections.iter().filter(|(selection, config_map)| {
-        !active.targets.contains_key(&selection.target) && !is_decided(active, selection, config_map)
-    });
-    undecided.map(|(selection, config_map)| (selection.target.clone(), config_map.to_owned())).collect()
+    let missing =
+        selections.iter().filter(|(selection, note)| state_of(active, selection, note) == TargetState::Missing);
+    missing.map(|(selection, note)| (selection.target.clone(), note.config_map.clone())).collect()
 }
 
 fn has_problem(configuration: &Configuration, config_map: &str) -> bool {
@@ -126,17 +130,16 @@ fn has_problem(configuration: &Configuration, config_map: &str) -> bool {
     wrong.into_iter().any(|document| document.config_map == config_map)
 }
 
-fn sentence(config_map: &str, has_problem: bool) -> String {
+fn sentence(target: &str, (namespace, config_map): (&str, &str), has_problem: bool) -> String {
+    let config_map = format!("ConfigMap {namespace}/{config_map}, which had it,");
     let cause = match has_problem {
-        true => format!("ConfigMap {config_map}, which had it, has a wrong document"),
-        false => {
-            format!("ConfigMap {config_map}, which had it, is gone or lacks the label {TARGETS_LABEL}: \"{TRUE}\"")
-        }
+        true => format!("{config_map} has a wrong document"),
+        false => format!("{config_map} is gone or lacks the label {TARGETS_LABEL}: \"{TRUE}\""),
     };
     format!(
         "{cause}. Its objects keep their conditions and finalizers, and are neither polled nor corrected; new objects and \
-         deletions of other targets in the same scope wait. Restore the ConfigMap; or, to remove the target, apply the ConfigMap \
-         with the label and without the target"
+         deletions of other targets in the same scope wait. Restore the ConfigMap; or, to remove the target, run \
+         kubectl drift forget {target} -n {namespace}"
     )
 }
 

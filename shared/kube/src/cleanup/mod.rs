@@ -14,16 +14,17 @@ mod schedule;
 mod scopes;
 mod selections;
 mod snapshot;
+mod unused_notes;
 
 pub use cleaner::{Cleaner, SweepSettings};
 pub use collector::Collector;
 pub use context::{CleanedObjects, CollectorContext};
-pub use judgement::{Judgement, is_decided, is_in_doubt, judge};
+pub use judgement::{Judgement, is_decided, is_in_doubt, judge, state_of};
 pub use missing::{MissingTargets, missing_targets};
 pub use noted::{HeldNote, NotedSelections};
 pub use schedule::{Duty, LookEnd, Schedule};
 pub use scopes::IncompleteScopes;
-pub use selections::{Selection, Selections, namespaces_of};
+pub use selections::{Note, Selection, Selections, namespaces_of};
 
 #[cfg(test)]
 mod collector_tests;

@@ -12,7 +12,7 @@ use crate::cleanup::{Selection, Selections};
 use crate::config::ActiveTargets;
 use crate::lease::LeaseHandle;
 use drift_api::names::SELECTIONS_ANNOTATION;
-use drift_language::Target;
+use drift_language::{Target, TargetState};
 
 /// Maximum size of the notes on the Lease, in bytes. All annotations of an object together may take 256 KiB, and a
 /// Lease that cannot be written is lost. The rest is for its other annotations.
@@ -25,7 +25,7 @@ pub struct NotedSelections {
 }
 
 #[derive(Debug, Default)]
-struct Notes {
+pub(super) struct Notes {
     /// The content of the Lease at the beginning of the term of these notes. Each term has its own.
     found: Arc<BTreeMap<String, String>>,
     wanted: Selections,
@@ -72,6 +72,9 @@ impl NotedSelections {
         self.notes.send_if_modified(|notes| {
             let before = notes.wanted.clone();
             active.targets.values().for_each(|target| notes.wanted.add(target));
+            for (target, hashes) in active.forgotten.iter().filter(|(target, _)| is_there(active, target)) {
+                notes.wanted.outlive(target, hashes);
+            }
             notes.wanted != before
         });
     }
@@ -80,6 +83,11 @@ impl NotedSelections {
     #[must_use]
     pub fn all(&self) -> Selections {
         self.read(Clone::clone)
+    }
+
+    /// Returns a receiver that follows the notes.
+    pub(super) fn subscribe(&self) -> watch::Receiver<Notes> {
+        self.notes.subscribe()
     }
 
     /// Calls `ask` with all notes.
@@ -156,6 +164,11 @@ impl NotedSelections {
             }
         }
     }
+}
+
+/// Returns true if a ConfigMap has a text of the target.
+fn is_there(active: ActiveTargets<'_>, target: &str) -> bool {
+    matches!(active.state_of(target), Some(TargetState::Live | TargetState::Taken))
 }
 
 impl Drop for HeldNote {

@@ -127,7 +127,7 @@ impl Schedule {
         let (kind, current) = after_last.chain(&self.kinds).find(is_due)?;
         self.last = Some(kind.clone());
         if current.listing.is_some_and(|due| due <= now) {
-            return Some(Duty::List(kind.clone(), namespaces_of(current.snapshot.finished())));
+            return Some(Duty::List(kind.clone(), namespaces_of(current.snapshot.listed())));
         }
         let due = current.due.iter().take_while(|(due, _)| *due <= now).take(LOOKS_AT_ONCE);
         let ids = due.filter_map(|(_, uid)| current.orphans.get(uid)).map(|orphan| orphan.id.clone());
@@ -154,6 +154,19 @@ impl Schedule {
 
     fn orphan(&self, kind: &KindName, uid: &Uid) -> Option<&Orphan> {
         self.kinds.get(kind)?.orphans.get(uid)
+    }
+
+    /// Returns the noted selections of a kind that its next list may prove unused.
+    #[must_use]
+    pub fn unproved(&self, kind: &KindName) -> Vec<Selection> {
+        self.kinds.get(kind).map(|current| current.snapshot.unproved().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Removes selections that a list proved unused.
+    pub fn forget(&mut self, kind: &KindName, selections: &[Selection]) {
+        if let Some(current) = self.kinds.get_mut(kind) {
+            current.snapshot.forget(selections);
+        }
     }
 
     /// Records the end of a list.
@@ -225,7 +238,7 @@ impl CurrentVerdict {
     /// Restarts after a change of the snapshot: every known object waits for the patience again.
     fn begin_anew(&mut self, due: Moment) {
         self.succeed();
-        self.listing = self.snapshot.finished().next().map(|_| due);
+        self.listing = self.snapshot.listed().next().map(|_| due);
         let ids: Vec<ObjectId> = self.orphans.values().map(|orphan| orphan.id.clone()).collect();
         ids.iter().for_each(|id| self.put(id, Some(due)));
     }

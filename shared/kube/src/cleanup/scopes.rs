@@ -31,9 +31,9 @@ impl IncompleteScopes {
         for target in active.targets.values().filter(|target| !is_listed(target)) {
             incomplete.entry(target.scope.id).or_default().insert(target.name.clone());
         }
-        for (noted, config_map) in selections.iter() {
+        for (noted, note) in selections.iter() {
             let target = active.targets.get(&noted.target);
-            let is_known = target.map_or_else(|| is_decided(active, noted, config_map), |target| is_listed(target));
+            let is_known = target.map_or_else(|| is_decided(active, noted, note), |target| is_listed(target));
             match noted.identity_scope() {
                 _ if is_known => {}
                 Some(scope) => _ = incomplete.entry(scope).or_default().insert(noted.target.clone()),

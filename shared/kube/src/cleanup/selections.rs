@@ -11,6 +11,7 @@ use crate::client::KindName;
 use crate::client::ResolvedKind;
 use crate::kinds::{KindError, locate_writable_kind};
 use drift_api::identity::ScopeId;
+use drift_api::short_hash;
 use drift_language::{ObjectSelection, Target};
 
 /// The place where one target has or had objects.
@@ -68,10 +69,31 @@ impl Selection {
     }
 }
 
-/// All notes of one program: each selection with the last ConfigMap of its target.
+/// What is noted about a selection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Note {
+    /// The last ConfigMap of its target.
+    pub config_map: String,
+    /// The number of times that the target returned after a person forgot it. The old word of that person is about
+    /// another round, so it removes nothing.
+    round: u32,
+}
+
+impl Note {
+    /// Returns the fingerprint by which a person forgets the target: 8 hex digits. Its ConfigMap does not count.
+    #[must_use]
+    pub fn hash(&self, selection: &Selection) -> String {
+        let Selection { target, api_version, kind, namespaces, scope } = selection;
+        let scope = scope.as_deref().unwrap_or_default();
+        let text = format!("{target} {api_version} {kind} {} {scope} {}", namespaces.join(","), self.round);
+        format!("{:08x}", short_hash(&text))
+    }
+}
+
+/// All notes of one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selections {
-    config_maps: BTreeMap<Selection, String>,
+    notes: BTreeMap<Selection, Note>,
 }
 
 /// One entry of the annotation.
@@ -79,8 +101,15 @@ pub struct Selections {
 #[serde(rename_all = "camelCase")]
 struct Entry {
     config_map: String,
+    #[serde(default, skip_serializing_if = "is_first")]
+    round: u32,
     #[serde(flatten)]
     selection: Selection,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_first(round: &u32) -> bool {
+    *round == 0
 }
 
 impl Selections {
@@ -93,7 +122,9 @@ impl Selections {
         let mut unreadable = 0;
         for entry in entries {
             match serde_json::from_value(entry) {
-                Ok(Entry { config_map, selection }) => _ = selections.config_maps.insert(selection, config_map),
+                Ok(Entry { config_map, round, selection }) => {
+                    selections.notes.insert(selection, Note { config_map, round });
+                }
                 Err(_) => unreadable += 1,
             }
         }
@@ -103,29 +134,39 @@ impl Selections {
     /// Adds the note of an active target. An older note without a scope gets its scope.
     pub fn add(&mut self, target: &Target) {
         let noted = Selection::of(target);
-        self.config_maps.remove(&Selection { scope: None, ..noted.clone() });
-        self.config_maps.insert(noted, target.document.config_map.clone());
+        let unscoped = self.notes.remove(&Selection { scope: None, ..noted.clone() });
+        let note = self.notes.entry(noted).or_insert_with(|| unscoped.unwrap_or_default());
+        note.config_map.clone_from(&target.document.config_map);
+    }
+
+    /// Begins another round of a target's notes that these hashes name: the target is live again.
+    pub fn outlive(&mut self, target: &str, hashes: &str) {
+        for (selection, note) in self.notes.iter_mut().filter(|(selection, _)| selection.target == target) {
+            while hashes.split(' ').any(|hash| hash == note.hash(selection)) {
+                note.round = note.round.saturating_add(1);
+            }
+        }
     }
 
     /// Removes a note.
     pub fn remove(&mut self, selection: &Selection) {
-        self.config_maps.remove(selection);
+        self.notes.remove(selection);
     }
 
     /// Returns true if the selection is noted.
     #[must_use]
     pub fn has(&self, selection: &Selection) -> bool {
-        self.config_maps.contains_key(selection)
+        self.notes.contains_key(selection)
     }
 
-    /// Each selection with its ConfigMap.
-    pub fn iter(&self) -> impl Iterator<Item = (&Selection, &str)> {
-        self.config_maps.iter().map(|(selection, config_map)| (selection, config_map.as_str()))
+    /// Each selection with its note.
+    pub fn iter(&self) -> impl Iterator<Item = (&Selection, &Note)> {
+        self.notes.iter()
     }
 
     /// Returns the selections of one kind.
     pub fn of_kind<'a>(&'a self, kind: &'a KindName) -> impl Iterator<Item = &'a Selection> + Clone {
-        self.config_maps.keys().filter(move |selection| selection.kind_name() == *kind)
+        self.notes.keys().filter(move |selection| selection.kind_name() == *kind)
     }
 
     /// Resolves a noted kind in a served version, through which a write changes no other field of the stored objects.
@@ -150,11 +191,12 @@ pub fn namespaces_of<'a>(selections: impl Iterator<Item = &'a Selection> + Clone
 
 impl std::fmt::Display for Selections {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let entry = |(selection, config_map): (&Selection, &String)| Entry {
-            config_map: config_map.clone(),
+        let entry = |(selection, note): (&Selection, &Note)| Entry {
+            config_map: note.config_map.clone(),
+            round: note.round,
             selection: selection.clone(),
         };
-        let entries: Vec<Entry> = self.config_maps.iter().map(entry).collect();
+        let entries: Vec<Entry> = self.notes.iter().map(entry).collect();
         formatter.write_str(&serde_json::to_string(&entries).unwrap_or_default())
     }
 }

@@ -12,7 +12,7 @@ use crate::client::KindName;
 use crate::config::ActiveTargets;
 use drift_api::{FieldPaths, LeanObject, Moment, ObjectId, ScopeId, Series};
 use drift_language::parse_document;
-use drift_language::{DocumentName, Target};
+use drift_language::{DocumentName, Target, TargetState};
 
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -40,6 +40,8 @@ fn proxies(name: &str, namespaces: &str, tier: &str) -> Arc<Target> {
 struct World {
     targets: BTreeMap<String, Arc<Target>>,
     whole: BTreeSet<String>,
+    states: BTreeMap<String, TargetState>,
+    forgotten: BTreeMap<String, String>,
 }
 
 impl World {
@@ -47,11 +49,13 @@ impl World {
         Self {
             targets: targets.iter().map(|target| (target.name.clone(), Arc::clone(target))).collect(),
             whole: whole.iter().map(|map| (*map).to_owned()).collect(),
+            ..Self::default()
         }
     }
 
     fn active(&self) -> ActiveTargets<'_> {
-        ActiveTargets { targets: &self.targets, whole: &self.whole }
+        let Self { targets, whole, states, forgotten } = self;
+        ActiveTargets { targets, states, whole, forgotten }
     }
 }
 
@@ -205,7 +209,7 @@ fn a_kind_is_listed_where_a_target_was() {
         ("as it was", World::new(&[&wide], &["m"]), false),
         ("with other labels", World::new(&[&proxies("a", "[x, y]", "2")], &["m"]), false),
         ("gone", World::new(&[], &["m"]), true),
-        ("gone with its ConfigMap", World::new(&[], &[]), false),
+        ("gone with its ConfigMap: does anything need the note?", World::new(&[], &[]), true),
         ("narrower", World::new(&[&proxies("a", "[x]", "1")], &["m"]), true),
         ("everywhere", World::new(&[&everywhere], &["m"]), true),
     ];
@@ -275,6 +279,9 @@ fn what_is_in_doubt_waits_for_the_configuration() {
     schedule.arrange(&noted, World::default().active(), at(0));
     schedule.hear_of(&proxy_kind(), &id("u"), false, at(0));
     schedule.end_look(&proxy_kind(), &"u".into(), LookEnd::Undecided, at(600));
+    // The list that may prove the note unused. The object itself waits.
+    assert_eq!(schedule.due(at(600)), list(&["x"]));
+    schedule.end_list(&proxy_kind());
     assert_eq!(schedule.next_due(), None);
     schedule.arrange(&noted, World::new(&[&one], &["m"]).active(), at(1000));
     assert_eq!(schedule.next_due(), Some(at(1600)));
@@ -354,7 +361,7 @@ proptest! {
             // A document that becomes invalid leaves its last valid version active.
             let targets = if is_whole { target.iter().map(|target| (target.name.clone(), target.clone())).collect() } else { last.targets.clone() };
             let whole = if is_whole { BTreeSet::from(["m".to_owned()]) } else { BTreeSet::new() };
-            let world = World { targets, whole };
+            let world = World { targets, whole, ..World::default() };
             world.targets.values().for_each(|target| notes.add(target));
             schedule.arrange(&notes, world.active(), now);
             let judged = judge(&notes, world.active(), &proxy_kind(), &subject);
@@ -409,4 +416,107 @@ fn labels_decide_only_where_they_were_read() {
     let one = proxies("a", "[x]", "1");
     let world = World::new(&[&one], &["m"]);
     assert_eq!(judge(&noted(&[&one]), world.active(), &proxy_kind(), &bare), Judgement::Left);
+}
+
+#[test]
+fn a_forgotten_note_is_released_until_its_target_returns() {
+    let lost = proxies("lost", "[x]", "1");
+    let mut notes = noted(&[&lost]);
+    let hash_of = |notes: &Selections| {
+        let (selection, note) = notes.iter().next().unwrap();
+        note.hash(selection)
+    };
+    let state = |notes: &Selections, world: &World| {
+        let (selection, note) = notes.iter().next().unwrap();
+        (state_of(world.active(), selection, note), is_decided(world.active(), selection, note))
+    };
+    let said = |text: String| World { forgotten: [("lost".to_owned(), text)].into(), ..World::default() };
+    assert_eq!(state(&notes, &World::default()), (TargetState::Missing, false));
+    let first = hash_of(&notes);
+    let world = said(format!("0 {first}"));
+    assert_eq!(state(&notes, &world), (TargetState::Forgotten, true));
+    assert_eq!(judge(&notes, world.active(), &proxy_kind(), &object(Some("x"), "1")), Judgement::Left);
+    assert_eq!(state(&notes, &said("0 1".to_owned())), (TargetState::Missing, false), "another note");
+    // A live document wins, and the old word of the person is void for good.
+    let back =
+        World { whole: ["m".to_owned()].into(), forgotten: world.forgotten.clone(), ..World::new(&[&lost], &[]) };
+    assert_eq!(state(&notes, &back), (TargetState::Live, true));
+    notes.add(&lost);
+    notes.outlive("lost", &world.forgotten["lost"]);
+    assert_ne!(hash_of(&notes), first);
+    assert_eq!(state(&notes, &world), (TargetState::Missing, false));
+    let (read, _) = Selections::parse(&notes.to_string());
+    assert_eq!(read, notes, "the round is on the Lease");
+}
+
+#[test]
+fn nothing_of_a_taken_or_former_target_is_decided() {
+    let target = proxies("a", "[x]", "1");
+    let notes = noted(&[&target]);
+    for state in [TargetState::Taken, TargetState::Former] {
+        let states = [("a".to_owned(), state)].into();
+        for targets in [vec![&target], vec![]] {
+            let world = World { states: BTreeMap::clone(&states), ..World::new(&targets, &["m"]) };
+            assert!(is_in_doubt(&notes, world.active(), &proxy_kind(), Some("x")), "{state:?}");
+        }
+    }
+}
+
+#[test]
+fn a_note_goes_where_no_object_needs_it() {
+    let (former, present) = (proxies("former", "[x]", "1"), proxies("present", "[x]", "1"));
+    let mut moved = proxies("present", "[x]", "1");
+    Arc::get_mut(&mut moved).unwrap().scope.id = ScopeId::of("elsewhere");
+    let claiming = |tier: &str, scope: ScopeId| {
+        let mut fields = FieldPaths::default();
+        fields.insert(vec!["metadata".to_owned(), "labels".to_owned()]);
+        let message = format!("correction 1, owns \"p\": created [scope {scope}]");
+        LeanObject::prune(
+            &json!({"metadata": {"namespace": "x", "name": "p", "uid": "u", "labels": {"tier": tier}}, "status": {"conditions": [
+                {"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "message": message}]}}),
+            &fields,
+        )
+    };
+    let here = present.scope.id;
+    let mut labels = FieldPaths::default();
+    labels.insert(vec!["metadata".to_owned(), "labels".to_owned()]);
+    let unreadable = LeanObject::prune(
+        &json!({"metadata": {"namespace": "x", "name": "p", "uid": "u", "labels": {"tier": "1"}}, "status": {"conditions": [
+            {"type": "driftCorrected", "status": "True", "reason": "OfLaterVersion", "message": "owns what it may"}]}}),
+        &labels,
+    );
+    for (case, active, seen, is_marked, stays) in [
+        ("selected, and its claim is known", &present, claiming("1", here), true, false),
+        ("not selected", &present, claiming("2", here), true, true),
+        ("not selected, and without a mark", &present, object(Some("x"), "2"), false, false),
+        ("elsewhere", &present, object(Some("y"), "2"), true, false),
+        ("selected, with a claim in the former scope", &moved, claiming("1", here), true, true),
+        ("selected, with a claim in the present scope", &moved, claiming("1", moved.scope.id), true, false),
+        ("selected, with a record of a later version", &moved, unreadable, true, true),
+    ] {
+        let world = World::new(&[active], &["m"]);
+        let mut unused = unused_notes::UnusedNotes::new(vec![Selection::of(&former)]);
+        unused.see(world.active(), &proxy_kind(), &seen, is_marked);
+        assert_eq!(unused.end().is_empty(), stays, "{case}");
+    }
+}
+
+#[test]
+fn a_kind_is_listed_for_missing_names_and_former_scopes() {
+    let (former, present) = (proxies("former", "[x]", "1"), proxies("present", "[y]", "1"));
+    let mut moved = proxies("present", "[y]", "1");
+    Arc::get_mut(&mut moved).unwrap().scope.id = ScopeId::of("elsewhere");
+    for (notes, world, expected) in [
+        (noted(&[&former, &present]), World::new(&[&present], &["n"]), vec!["former"]),
+        (noted(&[&present, &moved]), World::new(&[&moved], &["m"]), vec!["present"]),
+        (noted(&[&present]), World::new(&[&present], &["m"]), vec![]),
+    ] {
+        let mut schedule = schedule();
+        schedule.arrange(&notes, world.active(), at(0));
+        let unproved = schedule.unproved(&proxy_kind());
+        assert_eq!(unproved.iter().map(|note| note.target.as_str()).collect::<Vec<_>>(), expected);
+        assert_eq!(schedule.due(at(600)).is_some(), !expected.is_empty());
+        schedule.forget(&proxy_kind(), &unproved);
+        assert_eq!(schedule.unproved(&proxy_kind()), []);
+    }
 }

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::watch::{Configuration, Documents, Judge};
+use crate::config::watch::{Configuration, Judge, Sources};
 use crate::kinds::{KindError, LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS, unknown_fields};
-use drift_language::{Catalogue, DocumentName, Refused, Target, UnknownField};
+use drift_language::{Catalogue, DocumentName, Refused, Target, TargetState, UnknownField};
 
 /// Timeout of requests for the kinds of edited targets. With a healthy API server an edit takes effect within a second.
 /// Otherwise, the target is checked again after it is active.
@@ -24,6 +24,9 @@ pub struct LastGood {
     /// Number of times that an edit was rejected for its kind's schema. The schema of a kind edited at the same time is
     /// published some seconds later.
     looks: BTreeMap<DocumentName, u32>,
+    /// What the ConfigMap of forgotten targets said of each target while it had a text of its own. A later word of a
+    /// person differs, because the target has new notes by then.
+    forgotten_before: BTreeMap<String, String>,
     /// The rejected documents, with the hash of their text.
     refused: BTreeMap<DocumentName, (String, Vec<UnknownField>)>,
 }
@@ -49,7 +52,8 @@ impl LastGood {
     /// Creates a judge without history.
     #[must_use]
     pub fn new(client: kube::Client) -> Self {
-        Self { client, catalogue: Catalogue::default(), looks: BTreeMap::new(), refused: BTreeMap::new() }
+        let (catalogue, looks, refused) = (Catalogue::default(), BTreeMap::new(), BTreeMap::new());
+        Self { client, catalogue, looks, forgotten_before: BTreeMap::new(), refused }
     }
 
     /// Returns the edits of active targets that read fields which their kinds lack, or name missing kinds. If the
@@ -89,6 +93,21 @@ impl LastGood {
         refused
     }
 
+    /// Ends the former targets that a person forgot since they had a text.
+    fn forget(&mut self, next: &mut Catalogue, forgotten: &BTreeMap<String, String>) {
+        for (target, state) in next.states().clone() {
+            let said = forgotten.get(&target);
+            if state != TargetState::Former {
+                match said {
+                    Some(said) => self.forgotten_before.insert(target, said.clone()),
+                    None => self.forgotten_before.remove(&target),
+                };
+            } else if said.is_some() && said != self.forgotten_before.get(&target) {
+                next.forget(&target);
+            }
+        }
+    }
+
     /// Counts the rejections, and returns the time until the next check.
     fn count_looks(&mut self, refused: &Refused) -> Option<Duration> {
         self.looks.retain(|document, _| refused.contains_key(document));
@@ -102,13 +121,15 @@ impl LastGood {
 }
 
 impl Judge for LastGood {
-    async fn judge(&mut self, documents: &Documents) -> Configuration {
-        let mut next = self.catalogue.update(documents);
+    async fn judge(&mut self, sources: &Sources) -> Configuration {
+        let Sources { documents, created, forgotten } = sources;
+        let mut next = self.catalogue.update_without(documents, created, &Refused::new());
         let refused = self.refused(&next).await;
         self.refused = remembered(&refused, self.catalogue.edits(&next));
         if !refused.is_empty() {
-            next = self.catalogue.update_without(documents, &refused);
+            next = self.catalogue.update_without(documents, created, &refused);
         }
+        self.forget(&mut next, forgotten);
         self.catalogue = next;
         let look_again = self.count_looks(&refused);
         let problems = self.catalogue.problems();
@@ -117,6 +138,9 @@ impl Judge for LastGood {
         let unsettled: BTreeSet<_> = unsettled.map(|(document, _)| document.clone()).collect();
         Configuration {
             targets: self.catalogue.targets().clone(),
+            states: self.catalogue.states().clone(),
+            taken: self.catalogue.taken().to_vec(),
+            forgotten: forgotten.clone(),
             whole: documents.keys().filter(is_whole).cloned().collect(),
             problems: problems.iter().filter(|problem| !unsettled.contains(&problem.document)).cloned().collect(),
             doubts: self.catalogue.doubts(),
@@ -136,11 +160,16 @@ mod tests {
     use serde_json::{Value, json};
     use std::sync::Mutex;
 
-    fn documents(template: &str) -> Documents {
+    fn documents(template: &str) -> Sources {
         let text = format!(
             "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: records}}\nspec:\n  objects: {{apiVersion: demo.example/v1, kind: Record}}\n  identity: x\n  read: {{http: {{url: 'http://h/x'}}}}\n  compare: {{desired: {{ttl: '${{{template}}}'}}}}\n"
         );
-        Documents::from([("m".to_owned(), BTreeMap::from([("a".to_owned(), text)]))])
+        in_config_map(text)
+    }
+
+    fn in_config_map(text: String) -> Sources {
+        let documents = BTreeMap::from([("m".to_owned(), BTreeMap::from([("a".to_owned(), text)]))]);
+        Sources { documents, ..Sources::default() }
     }
 
     fn schema(fields: &[&str]) -> Value {
@@ -175,7 +204,7 @@ mod tests {
     }
 
     /// The active text, its problems, and true if the current ConfigMap is active.
-    async fn judged(judge: &mut LastGood, documents: &Documents) -> (String, Vec<String>, bool) {
+    async fn judged(judge: &mut LastGood, documents: &Sources) -> (String, Vec<String>, bool) {
         let found = judge.judge(documents).await;
         let problems = found.problems.iter().map(ToString::to_string).collect();
         (found.targets["records"].document_hash.clone(), problems, found.whole.contains("m"))
@@ -215,8 +244,7 @@ mod tests {
         let (mut judge, _) = judge();
         let good = documents("self.spec.ttl");
         let (first, ..) = judged(&mut judge, &good).await;
-        let text = good["m"]["a"].replace("kind: Record", "kind: Records");
-        let misspelt = Documents::from([("m".to_owned(), BTreeMap::from([("a".to_owned(), text)]))]);
+        let misspelt = in_config_map(good.documents["m"]["a"].replace("kind: Record", "kind: Records"));
         for look in 1..=UNTOLD_LOOKS {
             let (current, problems, is_whole) = judged(&mut judge, &misspelt).await;
             assert!(current == first && !is_whole, "look {look}");
@@ -240,5 +268,26 @@ mod tests {
         *published.lock().unwrap() = Some(schema(&["ttl"]));
         let (third, problems, _) = judged(&mut judge, &documents("self.spec.ltt")).await;
         assert!(third != second && problems.is_empty(), "the active text does not work either");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_person_ends_a_former_target() {
+        let (mut judge, _) = judge();
+        let good = documents("self.spec.ttl");
+        let saying = |said: &str, sources: &Sources| {
+            let forgotten = BTreeMap::from([("records".to_owned(), said.to_owned())]);
+            Sources { forgotten, ..sources.clone() }
+        };
+        let gone = Sources::default();
+        for (sources, state) in [
+            (saying("1", &good), TargetState::Live),
+            (saying("1", &gone), TargetState::Former),
+            (saying("1 2", &gone), TargetState::Missing),
+            (saying("1 2", &good), TargetState::Live),
+            (saying("1 2", &gone), TargetState::Former),
+            (gone.clone(), TargetState::Former),
+        ] {
+            assert_eq!(judge.judge(&sources).await.state_of("records"), state, "{sources:?}");
+        }
     }
 }

@@ -5,8 +5,9 @@ use kube::core::Resource;
 use serde_json::Value;
 
 use crate::client::{CallError, Pages, WholeObjects};
-use crate::config::watch::{Documents, document_texts};
-use drift_api::names::{TARGETS_LABEL, TRUE};
+use crate::config::watch::{Documents, document_texts, metadata_text};
+use drift_api::names::{FORGOTTEN_CONFIG_MAP, TARGETS_LABEL, TRUE};
+use drift_language::CreationTimes;
 
 /// Lists the labelled ConfigMaps of a namespace, complete.
 ///
@@ -25,6 +26,13 @@ pub async fn list_config_maps(client: &kube::Client, namespace: &str) -> Result<
 /// Returns every document in these ConfigMaps.
 #[must_use]
 pub fn documents_in(config_maps: &[Value]) -> Documents {
-    let name = |object: &Value| object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    config_maps.iter().map(|object| (name(object), document_texts(object))).collect()
+    let texts = config_maps.iter().map(|object| (metadata_text(object, "/metadata/name"), document_texts(object)));
+    texts.filter(|(name, _)| name != FORGOTTEN_CONFIG_MAP).collect()
+}
+
+/// Returns the creation times of these ConfigMaps.
+#[must_use]
+pub fn creation_times_of(config_maps: &[Value]) -> CreationTimes {
+    let name = |object: &Value| metadata_text(object, "/metadata/name");
+    config_maps.iter().map(|object| (name(object), metadata_text(object, "/metadata/creationTimestamp"))).collect()
 }

@@ -10,5 +10,5 @@ mod watch;
 
 pub use active_targets::ActiveTargets;
 pub use last_good::LastGood;
-pub use listed::{documents_in, list_config_maps};
-pub use watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Judge};
+pub use listed::{creation_times_of, documents_in, list_config_maps};
+pub use watch::{ConfigSettings, ConfigWatch, Configuration, Documents, Judge, Sources};

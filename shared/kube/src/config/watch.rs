@@ -22,8 +22,8 @@ use crate::telemetry::document_counts::DocumentCounts;
 use crate::telemetry::health::{HealthPart, Remark};
 use crate::watch::collection::{Change, Collection, NumberedChange, follow};
 use crate::watch::store::{Effect, Store};
-use drift_api::names::{TARGETS_LABEL, TRUE};
-use drift_language::{DocumentName, Problem, Target};
+use drift_api::names::{FORGOTTEN_CONFIG_MAP, TARGETS_LABEL, TRUE};
+use drift_language::{CreationTimes, DocumentName, Problem, Target, TargetState};
 
 /// Delay in which changes are collected before they are judged: `kubectl apply` of several ConfigMaps is one change,
 /// and a change takes effect within a second.
@@ -35,16 +35,22 @@ const BUFFER: usize = 16;
 /// The active targets, replaced as a whole.
 #[derive(Debug, Default)]
 pub struct Configuration {
-    /// Every valid target by name (including last valid versions).
+    /// Every target with a text by name: live, taken and former ones.
     pub targets: BTreeMap<String, Arc<Target>>,
+    /// The states of targets. One with a text and without a state is live.
+    pub states: BTreeMap<String, TargetState>,
     /// The mistakes of documents that are not active.
     pub problems: Vec<Problem>,
+    /// The valid documents that take a target from each other.
+    pub taken: Vec<Problem>,
     /// Likely mistakes in active documents.
     pub doubts: Vec<Problem>,
     /// Documents whose validity is not certain yet. They are not reported.
     pub unsettled: BTreeSet<DocumentName>,
     /// ConfigMaps that exist and whose current documents are all active. A target that they lack was removed.
     pub whole: BTreeSet<String>,
+    /// The targets that a person forgot, each with the hashes of its notes.
+    pub forgotten: BTreeMap<String, String>,
     /// False until the first list of ConfigMaps was read.
     pub loaded: bool,
     /// The time after which the documents must be judged again, if the result depends on more than their text.
@@ -52,10 +58,17 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Returns the active targets.
+    /// Returns the targets that have a text.
     #[must_use]
     pub const fn active(&self) -> ActiveTargets<'_> {
-        ActiveTargets { targets: &self.targets, whole: &self.whole }
+        let Self { targets, states, whole, forgotten, .. } = self;
+        ActiveTargets { targets, states, whole, forgotten }
+    }
+
+    /// Returns the state of a target. One without a text is missing, unless its note says otherwise.
+    #[must_use]
+    pub fn state_of(&self, target: &str) -> TargetState {
+        self.active().state_of(target).unwrap_or(TargetState::Missing)
     }
 }
 
@@ -63,10 +76,21 @@ impl Configuration {
 /// its targets. An existing one that lacks a key proves that the document was removed.
 pub type Documents = BTreeMap<String, BTreeMap<String, String>>;
 
+/// The labelled ConfigMaps.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Those with documents.
+    pub documents: Documents,
+    /// The `creationTimestamp` of each.
+    pub created: CreationTimes,
+    /// The data of [`FORGOTTEN_CONFIG_MAP`].
+    pub forgotten: BTreeMap<String, String>,
+}
+
 /// Judges documents, and remembers the last valid versions.
 pub trait Judge: Send {
     /// Judges the documents. The watch sets `loaded` of the result.
-    fn judge(&mut self, documents: &Documents) -> impl Future<Output = Configuration> + Send;
+    fn judge(&mut self, sources: &Sources) -> impl Future<Output = Configuration> + Send;
 }
 
 /// The settings of a watch of the configuration.
@@ -100,6 +124,7 @@ pub struct ConfigWatch<J> {
 #[derive(Debug)]
 struct KeptMap {
     uid: String,
+    created: String,
     data: BTreeMap<String, String>,
 }
 
@@ -203,19 +228,33 @@ impl<J: Judge> ConfigWatch<J> {
         effect == Effect::Changed
     }
 
+    fn sources(&self) -> Sources {
+        let mut sources = Sources::default();
+        for (name, map) in self.store.present() {
+            if name == FORGOTTEN_CONFIG_MAP {
+                sources.forgotten.clone_from(&map.data);
+            } else {
+                sources.documents.insert(name.clone(), map.data.clone());
+                sources.created.insert(name.clone(), map.created.clone());
+            }
+        }
+        sources
+    }
+
     async fn judge(&mut self) {
-        let present = self.store.present().iter();
-        let documents: Documents = present.map(|(name, map)| (name.clone(), map.data.clone())).collect();
-        let configuration = Configuration { loaded: true, ..self.settings.judge.judge(&documents).await };
-        let bad = texts(&configuration.problems);
-        self.settings.documents.judged(configuration.targets.len(), bad.len());
+        let configuration = Configuration { loaded: true, ..self.settings.judge.judge(&self.sources()).await };
+        let (bad, taken) = (texts(&configuration.problems), texts(&configuration.taken));
+        let has_text = |target: &&String| configuration.state_of(target) != TargetState::Former;
+        let active = configuration.targets.keys().filter(has_text).count();
+        self.settings.documents.judged(active, bad.len(), taken.len());
         // Old lines are removed only after the new ones are set.
-        let remark = |text: &String| self.settings.part.remark("document", format!("not active: {text}"));
-        self.remarks = bad.values().map(remark).collect();
+        let remark = |word: &str, text: &String| self.settings.part.remark("document", format!("{word}: {text}"));
+        let not_active = bad.values().map(|text| remark("not active", text));
+        self.remarks = not_active.chain(taken.values().map(|text| remark("taken", text))).collect();
         let is_there = |document: &DocumentName| is_there(&self.store, document);
-        let (problems, doubts) = (&configuration.problems, &configuration.doubts);
-        for news in self.logged.catch_up(problems, doubts, &configuration.unsettled, is_there) {
+        for news in self.logged.catch_up(&configuration, is_there) {
             match news {
+                News::Taken(_, text) => tracing::warn!("taken: {text}"),
                 News::Doubtful(_, text) => tracing::warn!("perhaps not meant so: {text}"),
                 News::Invalid(_, text) => tracing::warn!("not active: {text}"),
                 News::Mended(document) => tracing::info!("active: {}/{}", document.config_map, document.key),
@@ -229,8 +268,7 @@ impl<J: Judge> ConfigWatch<J> {
         let configuration = Arc::clone(&self.published.borrow());
         let Some((writer, _)) = &self.settings.teller else { return };
         let is_there = |document: &DocumentName| is_there(&self.store, document);
-        let (problems, doubts) = (&configuration.problems, &configuration.doubts);
-        for news in self.told.catch_up(problems, doubts, &configuration.unsettled, is_there) {
+        for news in self.told.catch_up(&configuration, is_there) {
             let (document, (kind, reason), note) = news.event();
             let map = self.store.present().get(&document.config_map);
             let regarding = ObjectReference {
@@ -285,9 +323,14 @@ fn is_there(store: &Store<KeptMap>, document: &DocumentName) -> bool {
 
 fn kept(object: &Value) -> KeptMap {
     KeptMap {
-        uid: object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        uid: metadata_text(object, "/metadata/uid"),
+        created: metadata_text(object, "/metadata/creationTimestamp"),
         data: document_texts(object),
     }
+}
+
+pub(crate) fn metadata_text(object: &Value, pointer: &str) -> String {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// Returns the keys and texts of a ConfigMap.
@@ -351,9 +394,9 @@ mod tests {
     struct ByFirstWord;
 
     impl Judge for ByFirstWord {
-        async fn judge(&mut self, documents: &Documents) -> Configuration {
+        async fn judge(&mut self, sources: &Sources) -> Configuration {
             let mut configuration = Configuration::default();
-            for (config_map, data) in documents {
+            for (config_map, data) in &sources.documents {
                 for (key, text) in data {
                     let document = DocumentName { config_map: config_map.clone(), key: key.clone() };
                     let said = Problem { document, line: 0, column: 0, message: text.clone() };

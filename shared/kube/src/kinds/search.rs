@@ -201,7 +201,7 @@ spec:
         let (health, documents) = (Health::default(), DocumentCounts::default());
         let mut registry = metrics::registry("poller");
         documents.register(&mut registry);
-        documents.judged(1, 0);
+        documents.judged(1, 0, 0);
         let search = KindSearch::new(client, health.clone(), documents);
         let target = drift_language::fixtures::target(TEXT);
         let news = Mutex::new(Vec::new());

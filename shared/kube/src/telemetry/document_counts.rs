@@ -21,6 +21,7 @@ pub struct DocumentCounts {
 struct Counted {
     good: usize,
     bad: usize,
+    taken: usize,
     waiting: usize,
 }
 
@@ -40,14 +41,14 @@ impl DocumentCounts {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "config_documents",
-            "Target documents by state: active, bad, or kind_unusable if the kind cannot be used",
+            "Target documents by state: active, bad, taken if another ConfigMap has another text of the target, or kind_unusable if the kind cannot be used",
             self.gauge.clone(),
         );
     }
 
-    /// Sets the number of valid documents and of invalid ones.
-    pub fn judged(&self, good: usize, bad: usize) {
-        self.change(|counted| (counted.good, counted.bad) = (good, bad));
+    /// Sets the number of valid documents, of invalid ones, and of those that take a target from each other.
+    pub fn judged(&self, good: usize, bad: usize, taken: usize) {
+        self.change(|counted| (counted.good, counted.bad, counted.taken) = (good, bad, taken));
     }
 
     /// Counts one valid document as waiting for its kind.
@@ -67,6 +68,7 @@ impl DocumentCounts {
         // A deleted document may count as waiting for a moment after it no longer counts as valid.
         show("active", counted.good.saturating_sub(counted.waiting));
         show("bad", counted.bad);
+        show("taken", counted.taken);
         show("kind_unusable", counted.waiting);
     }
 }
@@ -96,11 +98,11 @@ mod tests {
             };
             (value("active"), value("bad"), value("kind_unusable"))
         };
-        counts.judged(3, 1);
+        counts.judged(3, 1, 0);
         assert_eq!(shown(), (3, 1, 0));
         let waiting = [counts.waiting(), counts.waiting()];
         assert_eq!(shown(), (1, 1, 2));
-        counts.judged(1, 0);
+        counts.judged(1, 0, 0);
         assert_eq!(shown(), (0, 0, 2), "a document that is gone waits no less than none");
         drop(waiting);
         assert_eq!(shown(), (1, 0, 0));

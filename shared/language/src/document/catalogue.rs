@@ -1,8 +1,9 @@
-//! The active documents: the last valid version of each, until its ConfigMap shows that it was removed.
+//! The governing documents: the valid text of each target in the ConfigMaps, and the last text of one that is gone.
 //!
-//! A mistake must never stop a working target: a missing ConfigMap or an invalid document removes nothing.
+//! An invalid edit never stops a working target, and a missing ConfigMap removes nothing. [`TargetState`] says what each
+//! state means for its objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::checks::field_place::{locate_field, locate_written};
@@ -11,11 +12,15 @@ use crate::document::parse::{Parsed, parse};
 use crate::document::places::place_of_key;
 use crate::document::sections::where_it_belongs;
 use crate::target::Target;
+use crate::target_state::TargetState;
 use crate::yaml::problem::{DocumentName, Problem};
 use crate::yaml::{Fault, Position};
 
 /// The texts of the existing ConfigMaps, by ConfigMap and key.
 pub type Texts = BTreeMap<String, BTreeMap<String, String>>;
+
+/// The `creationTimestamp` of each ConfigMap. The API server writes them in UTC, so their texts sort by time.
+pub type CreationTimes = BTreeMap<String, String>;
 
 /// A field that the templates of a target read and no object of its kind has, or a kind that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,12 +36,17 @@ pub struct UnknownField {
 /// Valid documents whose new text must not become active.
 pub type Refused = BTreeMap<DocumentName, Vec<UnknownField>>;
 
-/// The active documents, and the problems of the others.
+/// The governing documents, and the problems of the others.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    documents: BTreeMap<DocumentName, Arc<Good>>,
+    /// The valid texts of existing ConfigMaps.
+    live: BTreeMap<DocumentName, Arc<Good>>,
+    /// The documents by which targets are polled, by target.
+    governing: BTreeMap<String, (DocumentName, Arc<Good>)>,
     targets: BTreeMap<String, Arc<Target>>,
+    states: BTreeMap<String, TargetState>,
     problems: Vec<Problem>,
+    taken: Vec<Problem>,
 }
 
 /// A valid document.
@@ -57,6 +67,15 @@ struct Offer {
     current: Option<Arc<Good>>,
 }
 
+/// The documents of existing ConfigMaps.
+#[derive(Default)]
+struct Existing {
+    live: BTreeMap<DocumentName, Arc<Good>>,
+    /// ConfigMaps without a problem.
+    whole: BTreeSet<String>,
+    problems: Vec<Problem>,
+}
+
 impl Offer {
     /// Returns true if its text differs from the active one.
     fn is_new(&self) -> bool {
@@ -69,10 +88,16 @@ impl Offer {
 }
 
 impl Catalogue {
-    /// Every active target by its name.
+    /// Every target with a text by which it is polled or deleted, by name: live, taken and former ones.
     #[must_use]
     pub fn targets(&self) -> &BTreeMap<String, Arc<Target>> {
         &self.targets
+    }
+
+    /// The states of targets, including taken ones that another target's document keeps from being polled.
+    #[must_use]
+    pub const fn states(&self) -> &BTreeMap<String, TargetState> {
+        &self.states
     }
 
     /// The problems in the order of the documents. Line 0 if a whole document is missing.
@@ -81,112 +106,175 @@ impl Catalogue {
         &self.problems
     }
 
+    /// The valid documents of which two ConfigMaps have different texts, or texts about the same objects.
+    #[must_use]
+    pub fn taken(&self) -> &[Problem] {
+        &self.taken
+    }
+
     /// Likely mistakes in active texts, in the order of the documents.
     #[must_use]
     pub fn doubts(&self) -> Vec<Problem> {
         let of = |(name, good): (&DocumentName, &Arc<Good>)| {
             good.doubts.iter().map(|doubt| Problem::new(name, doubt.at, doubt.message.clone())).collect::<Vec<_>>()
         };
-        self.documents.iter().flat_map(of).collect()
+        let former = self.governing.values().filter(|(name, _)| !self.live.contains_key(name));
+        let all: BTreeMap<_, _> = self.live.iter().chain(former.map(|(name, good)| (name, good))).collect();
+        all.into_iter().flat_map(of).collect()
     }
 
     /// Returns the catalogue after a change of ConfigMaps. A target with the same text keeps its value.
     #[must_use]
     pub fn update(&self, texts: &Texts) -> Self {
-        self.update_without(texts, &Refused::new())
+        self.update_without(texts, &CreationTimes::new(), &Refused::new())
     }
 
     /// The targets of documents whose text differs in `next`, as pairs of the active one and the next one.
     pub fn edits<'c>(&'c self, next: &'c Self) -> impl Iterator<Item = (&'c Arc<Target>, &'c Arc<Target>)> {
-        let both = self.documents.iter().filter_map(|(name, good)| Some((good, next.documents.get(name)?)));
+        let both = self.live.iter().filter_map(|(name, good)| Some((good, next.live.get(name)?)));
         both.filter(|(before, after)| !Arc::ptr_eq(before, after))
             .map(|(before, after)| (&before.target, &after.target))
     }
 
     /// Updates like [`Self::update`], but keeps rejected documents unchanged.
     #[must_use]
-    pub fn update_without(&self, texts: &Texts, refused: &Refused) -> Self {
-        let mut problems = Vec::new();
-        let mut offers = Vec::new();
+    pub fn update_without(&self, texts: &Texts, created: &CreationTimes, refused: &Refused) -> Self {
+        let mut existing = Existing::default();
         for (config_map, documents) in texts {
-            offers.extend(self.offers_of(config_map, documents, refused, &mut problems));
+            self.take_config_map(config_map, documents, refused, &mut existing);
         }
-        for (name, good) in &self.documents {
-            if !texts.contains_key(&name.config_map) {
-                let message = "the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"; its last good text stays \
-                               active until the programs restart (to end its targets, apply it with the label and without them)";
-                problems.push(Problem::new(name, Position::default(), message));
-                offers.push(Offer { name: name.clone(), new: None, current: Some(good.clone()) });
-            }
+        let mut next = Self { live: existing.live, problems: existing.problems, ..Self::default() };
+        next.choose_governing(created);
+        self.leave_former(&mut next, texts, &existing.whole);
+        for problems in [&mut next.problems, &mut next.taken] {
+            problems.sort_by(|left, right| {
+                (&left.document, left.line, left.column).cmp(&(&right.document, right.line, right.column))
+            });
         }
-        Self::assemble(in_order(offers), problems)
+        let targets = next.governing.iter().map(|(name, (_, good))| (name.clone(), good.target.clone()));
+        next.targets = targets.collect();
+        next
     }
 
-    /// Returns the candidates of one existing ConfigMap.
-    fn offers_of(
+    /// Ends a former target, because a person removed it on purpose.
+    pub fn forget(&mut self, target: &str) {
+        let Some((name, _)) = self.governing.remove(target) else { return };
+        self.targets.remove(target);
+        self.states.remove(target);
+        self.problems.retain(|problem| problem.document != name || problem.line > 0);
+    }
+
+    /// Adds the documents of one existing ConfigMap.
+    fn take_config_map(
         &self,
         config_map: &str,
         documents: &BTreeMap<String, String>,
         refused: &Refused,
-        problems: &mut Vec<Problem>,
-    ) -> Vec<Offer> {
+        existing: &mut Existing,
+    ) {
+        let before = existing.problems.len();
         let mut offers = Vec::new();
-        let mut whole = true;
         for (key, text) in documents {
             let name = DocumentName { config_map: config_map.to_owned(), key: key.clone() };
-            let current = self.documents.get(&name).cloned();
-            let new = match &current {
+            let current = self.live.get(&name).cloned();
+            let new = match current.as_ref().or_else(|| self.former_text(&name)) {
                 Some(good) if good.text == *text => Some(good.clone()),
                 _ if refused.contains_key(&name) => {
-                    problems.extend(refused[&name].iter().map(|field| field.problem(&name, text)));
+                    existing.problems.extend(refused[&name].iter().map(|field| field.problem(&name, text)));
                     None
                 }
-                _ => Good::parse(&name, text).map_err(|found| problems.extend(found)).ok(),
+                _ => Good::parse(&name, text).map_err(|found| existing.problems.extend(found)).ok(),
             };
-            whole &= new.is_some();
             offers.push(Offer { name, new, current });
         }
-        if !whole {
-            // A text that does not parse may be the new place of a target that is missing elsewhere in the ConfigMap.
-            let missing = self
-                .documents
-                .iter()
-                .filter(|(name, _)| name.config_map == config_map && !documents.contains_key(&name.key));
-            offers.extend(missing.map(|(name, good)| Offer {
-                name: name.clone(),
-                new: None,
-                current: Some(good.clone()),
-            }));
+        accept(in_order(offers), existing);
+        if existing.problems.len() == before {
+            existing.whole.insert(config_map.to_owned());
         }
-        offers
     }
 
-    /// Accepts each document's best candidate that does not conflict with the documents before it.
-    fn assemble(offers: Vec<Offer>, mut problems: Vec<Problem>) -> Self {
-        let mut documents: BTreeMap<DocumentName, Arc<Good>> = BTreeMap::new();
-        for offer in offers {
-            let refusal =
-                |good: &Arc<Good>| documents.iter().find_map(|(name, taken)| good.conflict(&offer.name, name, taken));
-            let candidates = [offer.new, offer.current];
-            let mut chosen = None;
-            for (position, good) in candidates.into_iter().flatten().enumerate() {
-                match refusal(&good) {
-                    None => {
-                        chosen = Some(good);
-                        break;
-                    }
-                    Some(problem) if position == 0 => problems.push(problem),
-                    Some(_) => {}
+    /// Returns the last text of a document whose ConfigMap was gone.
+    fn former_text(&self, name: &DocumentName) -> Option<&Arc<Good>> {
+        self.governing.values().find(|(one, _)| one == name).map(|(_, good)| good)
+    }
+
+    /// Chooses among the live documents. Of two in conflict, the one in the older ConfigMap is polled, so that both
+    /// programs choose the same, also after a restart.
+    fn choose_governing(&mut self, created: &CreationTimes) {
+        let mut ordered: Vec<(&DocumentName, &Arc<Good>)> = self.live.iter().collect();
+        ordered.sort_by_key(|(name, _)| (created.get(&name.config_map), *name));
+        for (number, (name, good)) in ordered.iter().enumerate() {
+            let mut is_governing = true;
+            for (earlier, taken) in &ordered[..number] {
+                let Some(conflict) = good.conflict(name, earlier, taken) else { continue };
+                let governs = |(by, _): &(DocumentName, Arc<Good>)| by == *earlier;
+                is_governing &= !self.governing.get(&taken.target.name).is_some_and(governs);
+                if good.target.document_hash != taken.target.document_hash {
+                    let back = taken.conflict(earlier, name, good);
+                    self.taken.extend(back.into_iter().chain([conflict]).map(with_consequence));
+                    let both = [good.target.name.clone(), taken.target.name.clone()];
+                    self.states.extend(both.map(|name| (name, TargetState::Taken)));
                 }
             }
-            documents.extend(chosen.map(|good| (offer.name, good)));
+            if is_governing {
+                let (target, document) = (good.target.name.clone(), ((*name).clone(), (*good).clone()));
+                self.states.entry(target.clone()).or_insert(TargetState::Live);
+                self.governing.insert(target, document);
+            }
         }
-        problems.sort_by(|left, right| {
-            (&left.document, left.line, left.column).cmp(&(&right.document, right.line, right.column))
-        });
-        let targets = documents.values().map(|good| (good.target.name.clone(), good.target.clone())).collect();
-        Self { documents, targets, problems }
     }
+
+    /// Keeps the last texts of targets that are gone without proof of removal: their ConfigMap does not exist, or a
+    /// document in it is invalid, which may be their new text. A live document of the same name or objects ends them.
+    fn leave_former(&self, next: &mut Self, texts: &Texts, whole: &BTreeSet<String>) {
+        for (target, (name, good)) in &self.governing {
+            let is_succeeded = || next.live.iter().any(|(one, live)| live.conflict(one, name, good).is_some());
+            if whole.contains(&name.config_map) || next.states.contains_key(target) || is_succeeded() {
+                continue;
+            }
+            let why = match texts.contains_key(&name.config_map) {
+                false => "the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"",
+                true => "its key is gone, and another document of the ConfigMap is invalid",
+            };
+            let message = format!(
+                "{why}; nothing of target `{target}` is created or updated, and its deletions go on by the last text \
+                 until the programs restart (apply it again, or remove it with `kubectl drift forget {target}`)"
+            );
+            next.problems.push(Problem::new(name, Position::default(), message));
+            next.states.insert(target.clone(), TargetState::Former);
+            next.governing.insert(target.clone(), (name.clone(), good.clone()));
+        }
+    }
+}
+
+/// Accepts each document's best candidate that does not conflict with the documents before it in its ConfigMap.
+fn accept(offers: Vec<Offer>, existing: &mut Existing) {
+    let mut accepted: BTreeMap<DocumentName, Arc<Good>> = BTreeMap::new();
+    for offer in offers {
+        let refusal =
+            |good: &Arc<Good>| accepted.iter().find_map(|(name, taken)| good.conflict(&offer.name, name, taken));
+        let candidates = [offer.new, offer.current];
+        let mut chosen = None;
+        for (position, good) in candidates.into_iter().flatten().enumerate() {
+            match refusal(&good) {
+                None => {
+                    chosen = Some(good);
+                    break;
+                }
+                Some(problem) if position == 0 => existing.problems.push(problem),
+                Some(_) => {}
+            }
+        }
+        accepted.extend(chosen.map(|good| (offer.name, good)));
+    }
+    existing.live.extend(accepted);
+}
+
+/// Says what follows for one of two documents in different ConfigMaps that conflict.
+fn with_consequence(conflict: Problem) -> Problem {
+    let consequence =
+        "the text in the older ConfigMap is polled, and nothing is corrected or deleted until one is gone";
+    Problem { message: format!("{}; {consequence}", conflict.message), ..conflict }
 }
 
 impl UnknownField {
@@ -281,9 +369,12 @@ mod tests {
         assert_eq!(shown(&good), (vec!["a@m/a:/1".to_owned(), "b@n/b:/1".to_owned()], vec![]));
         let wrong = first.replace("identity", "identitie");
         let wrong_problem = "m/a line 6 column 3: unknown key `identitie` in spec: did you mean `identity`?";
-        let gone_problem = "m/a: the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"; its last good text \
-                            stays active until the programs restart (to end its targets, apply it with the label and \
-                            without them)";
+        let gone_problem = "m/a: the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"; nothing of target \
+                            `a` is created or updated, and its deletions go on by the last text until the programs \
+                            restart (apply it again, or remove it with `kubectl drift forget a`)";
+        let lost_problem = "m/a: its key is gone, and another document of the ConfigMap is invalid; nothing of target `a` is \
+                            created or updated, and its deletions go on by the last text until the programs restart \
+                            (apply it again, or remove it with `kubectl drift forget a`)";
         let renamed = document("c", "A", "3");
         let table: [(&str, Texts, Vec<&str>, Vec<&str>); 7] = [
             ("a good edit", texts(&[("m", "a", &second), ("n", "b", &other)]), vec!["a@m/a:/2", "b@n/b:/1"], vec![]),
@@ -304,7 +395,7 @@ mod tests {
                 "a key is gone and another is bad",
                 texts(&[("m", "x", "nonsense"), ("n", "b", &other)]),
                 vec!["a@m/a:/1", "b@n/b:/1"],
-                vec!["m/x line 1 column 1: a document is a map, not a text"],
+                vec![lost_problem, "m/x line 1 column 1: a document is a map, not a text"],
             ),
             (
                 "an empty ConfigMap",
@@ -343,16 +434,16 @@ mod tests {
     }
 
     #[test]
-    fn of_two_documents_in_conflict_the_later_is_bad() {
+    fn of_two_documents_in_one_config_map_the_later_is_bad() {
         let (first, same_name, same_objects) =
             (document("a", "A", "1"), document("a", "B", "2"), document("b", "A", "3"));
         let catalogue = Catalogue::default().update(&texts(&[
             ("m", "2", &same_name),
             ("m", "1", &first),
-            ("n", "1", &same_objects),
+            ("m", "3", &same_objects),
         ]));
         let name_problem = "m/2 line 3 column 18: the target name `a` is already taken by m/1";
-        let objects_problem = "n/1 line 5 column 12: these objects already belong to target `a` of m/1";
+        let objects_problem = "m/3 line 5 column 12: these objects already belong to target `a` of m/1";
         assert_eq!(
             shown(&catalogue),
             (vec!["a@m/1:/1".to_owned()], vec![name_problem.to_owned(), objects_problem.to_owned()])
@@ -405,7 +496,7 @@ mod tests {
         let name = DocumentName { config_map: "m".to_owned(), key: "a".to_owned() };
         let path = vec!["spec".to_owned(), "tll".to_owned()];
         let field = UnknownField { path, written_by: None, message: "no".to_owned() };
-        let after = before.update_without(&edited, &Refused::from([(name, vec![field])]));
+        let after = before.update_without(&edited, &CreationTimes::new(), &Refused::from([(name, vec![field])]));
         assert_eq!(
             shown(&after),
             (vec!["a@m/a:/1".to_owned(), "b@m/b:/1".to_owned()], vec!["m/a line 6 column 27: no".to_owned()])
@@ -420,5 +511,136 @@ mod tests {
         let before = Catalogue::default().update(&texts);
         let after = before.update(&texts);
         assert!(Arc::ptr_eq(&before.targets()["a"], &after.targets()["a"]));
+    }
+
+    /// `name=state:path` of each target.
+    fn states(catalogue: &Catalogue) -> Vec<String> {
+        let shown = catalogue.states().iter().map(|(name, state)| {
+            let path = catalogue.targets().get(name).map_or_else(String::new, |target| {
+                target.read.http().unwrap().render(&serde_json::json!({})).unwrap().url.path().to_owned()
+            });
+            format!("{name}={}:{path}", state.as_str())
+        });
+        shown.collect()
+    }
+
+    /// One step of a sequence: the documents, and the states that follow.
+    type Step<'t> = (&'t [(&'t str, &'t str, &'t str)], &'t [&'t str]);
+
+    fn play(case: &str, created: &[(&str, &str)], steps: &[Step<'_>]) {
+        let created = created.iter().map(|(map, at)| ((*map).to_owned(), (*at).to_owned())).collect();
+        let mut catalogue = Catalogue::default();
+        for (number, (documents, expected)) in steps.iter().enumerate() {
+            catalogue = catalogue.update_without(&texts(documents), &created, &Refused::new());
+            assert_eq!(states(&catalogue), *expected, "{case}, step {number}: {:?}", catalogue.problems());
+        }
+    }
+
+    #[test]
+    fn a_live_text_beats_a_former_one() {
+        let (one, two, bad) = (document("a", "A", "1"), document("a", "A", "2"), document("a", "X", "1"));
+        let bad = bad.replace("identity", "identitie");
+        play(
+            "new, then old",
+            &[("m", "1"), ("n", "2")],
+            &[
+                (&[("m", "k", &one)], &["a=live:/1"]),
+                (&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/1"]),
+                (&[("n", "k", &two)], &["a=live:/2"]),
+            ],
+        );
+        play(
+            "old, then new",
+            &[],
+            &[(&[("m", "k", &one)], &["a=live:/1"]), (&[], &["a=former:/1"]), (&[("n", "k", &two)], &["a=live:/2"])],
+        );
+        play(
+            "the new text is invalid",
+            &[],
+            &[
+                (&[("m", "k", &one)], &["a=live:/1"]),
+                (&[("n", "k", &bad)], &["a=former:/1"]),
+                (&[("m", "k", &bad)], &["a=former:/1"]),
+                (&[("m", "k", &one)], &["a=live:/1"]),
+            ],
+        );
+        let other = document("b", "A", "2");
+        play("another name", &[], &[(&[("m", "k", &one)], &["a=live:/1"]), (&[("n", "k", &other)], &["b=live:/2"])]);
+    }
+
+    #[test]
+    fn two_different_texts_take_a_target() {
+        let (one, two, other) = (document("a", "A", "1"), document("a", "A", "2"), document("b", "A", "3"));
+        play(
+            "by name where the times are equal",
+            &[("m", "1"), ("n", "1")],
+            &[(&[("n", "k", &two)], &["a=live:/2"]), (&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/1"])],
+        );
+        play("by age", &[("m", "2"), ("n", "1")], &[(&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/2"])]);
+        play(
+            "by objects",
+            &[("m", "1"), ("n", "2")],
+            &[
+                (&[("m", "k", &one), ("n", "k", &other)], &["a=taken:/1", "b=taken:"]),
+                (&[("n", "k", &other)], &["b=live:/3"]),
+            ],
+        );
+        play(
+            "equal",
+            &[("m", "1"), ("n", "2")],
+            &[(&[("m", "k", &one), ("n", "k", &one)], &["a=live:/1"]), (&[("n", "k", &one)], &["a=live:/1"])],
+        );
+        play(
+            "three",
+            &[("m", "1"), ("n", "2"), ("o", "3")],
+            &[
+                (&[("m", "k", &one), ("n", "k", &two), ("o", "k", &two)], &["a=taken:/1"]),
+                (&[("n", "k", &two), ("o", "k", &two)], &["a=live:/2"]),
+            ],
+        );
+        play(
+            "both gone",
+            &[("m", "1"), ("n", "2")],
+            &[(&[("m", "k", &one), ("n", "k", &two)], &["a=taken:/1"]), (&[], &["a=former:/1"])],
+        );
+    }
+
+    #[test]
+    fn a_removed_key_needs_a_whole_config_map() {
+        let (one, good, bad) = (document("a", "A", "1"), document("b", "B", "1"), "nonsense");
+        play(
+            "a neighbour is invalid",
+            &[],
+            &[
+                (&[("m", "a", &one), ("m", "b", &good)], &["a=live:/1", "b=live:/1"]),
+                (&[("m", "b", bad)], &["a=former:/1", "b=live:/1"]),
+                (&[("m", "b", &good)], &["b=live:/1"]),
+            ],
+        );
+        let renamed = document("c", "C", "1");
+        play(
+            "a rename beside an invalid one",
+            &[],
+            &[
+                (&[("m", "a", &one), ("m", "b", &good)], &["a=live:/1", "b=live:/1"]),
+                (&[("m", "a", &renamed), ("m", "b", bad)], &["a=former:/1", "b=live:/1", "c=live:/1"]),
+                (&[("m", "a", &renamed), ("m", "b", &good)], &["b=live:/1", "c=live:/1"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn both_documents_name_the_other() {
+        let (one, two) = (document("a", "A", "1"), document("a", "A", "2"));
+        let created = [("m".to_owned(), "2".to_owned()), ("n".to_owned(), "1".to_owned())].into();
+        let both = texts(&[("m", "k", &one), ("n", "k", &two)]);
+        let catalogue = Catalogue::default().update_without(&both, &created, &Refused::new());
+        let said: Vec<_> = catalogue.taken().iter().map(ToString::to_string).collect();
+        let rest = "the text in the older ConfigMap is polled, and nothing is corrected or deleted until one is gone";
+        let at = |map: &str, other: &str| {
+            format!("{map}/k line 3 column 18: the target name `a` is already taken by {other}/k; {rest}")
+        };
+        assert_eq!(said, [at("m", "n"), at("n", "m")]);
+        assert!(catalogue.problems().is_empty());
     }
 }

@@ -12,6 +12,8 @@ pub enum Next {
     Nothing,
     /// Nothing while its target is suspended, as a whole or for it.
     Suspended,
+    /// Nothing until a ConfigMap has its target's text again.
+    TargetMissing,
     /// Nothing while it is paused.
     Paused,
     /// The external resource goes, or is left behind.
@@ -60,6 +62,7 @@ impl Next {
             _ if target.is_some_and(|target| target.suspend) || reason == Some(ObservedReason::Suspended) => {
                 Self::Suspended
             }
+            _ if reason == Some(ObservedReason::TargetMissing) => Self::TargetMissing,
             _ if object.paused => Self::Paused,
             _ if target.is_some_and(|target| awaits_approval(target, object)) && object.deleting => {
                 Self::AwaitingApproval
@@ -126,6 +129,7 @@ impl Next {
     pub const fn sentence(self) -> Option<&'static str> {
         Some(match self {
             Self::Suspended => "the target is suspended",
+            Self::TargetMissing => "no ConfigMap has the target of the object any more",
             Self::Paused => "the object is paused by its annotation driftpoller.dev/paused",
             Self::Observing => "the target only observes: its `correct.mode` is Observe",
             Self::IdentityTaken => "another object has the external resource",
@@ -159,6 +163,7 @@ impl Next {
         Some(match self {
             Self::Nothing => return None,
             Self::Suspended => "Suspended",
+            Self::TargetMissing => "TargetMissing",
             Self::Paused => "Paused",
             Self::Deletion => "Deletion",
             Self::Poll => "Poll",
@@ -226,6 +231,7 @@ mod tests {
             (&correcting, &none, ("Unknown", "PollTimedOut", "x"), applied, Some("Poll")),
             (&correcting, &none, ("Unknown", "AbsenceContradicted", "x"), applied, Some("HourlyTry")),
             (&correcting, &none, ("Unknown", "Suspended", "x"), applied, Some("Suspended")),
+            (&correcting, &none, ("Unknown", "TargetMissing", "x"), applied, Some("TargetMissing")),
             (&correcting, &none, drifted, applied, Some("Correction")),
             (&correcting, &none, drifted, ("CorrectionApplied", "correction 3: x"), Some("Verification")),
             (&correcting, &none, drifted, ("NotOurs", "correction 2: x"), Some("NotOurs")),

@@ -1,0 +1,55 @@
+//! Proves from a complete list of a kind that a note protects nothing.
+//!
+//! The note of a former name or scope protects objects that no active target selects, and claims in its scope. The list
+//! is counted before labels, because labels change. Pure.
+
+use crate::cleanup::selections::Selection;
+use crate::client::KindName;
+use crate::config::ActiveTargets;
+use drift_api::identity::ScopeId;
+use drift_api::object::LeanObject;
+use drift_api::{Claim, CorrectionStatus};
+
+/// Notes of one kind that no object of a list has needed so far.
+#[derive(Debug)]
+pub(super) struct UnusedNotes {
+    notes: Vec<(Selection, ScopeId)>,
+}
+
+impl UnusedNotes {
+    /// Begins a list. A note without a scope, which an older version wrote, is never proved unused.
+    pub(super) fn new(notes: Vec<Selection>) -> Self {
+        let with_scope = notes.into_iter().filter_map(|note| {
+            let scope = note.identity_scope()?;
+            Some((note, scope))
+        });
+        Self { notes: with_scope.collect() }
+    }
+
+    /// Drops the notes that this object needs. `is_marked` if it has a mark that its program must be able to remove.
+    pub(super) fn see(&mut self, active: ActiveTargets<'_>, kind: &KindName, object: &LeanObject, is_marked: bool) {
+        let (namespace, view) = (object.id.namespace.as_deref(), object.view.open());
+        let labels = view.pointer("/metadata/labels");
+        let scope =
+            active.of_kind(kind).find(|target| target.objects.selects(namespace, labels)).map(|target| target.scope.id);
+        self.notes.retain(|(note, noted)| {
+            let is_used = match scope {
+                None => is_marked,
+                Some(present) => present != *noted && may_claim_in(object, *noted),
+            };
+            !(is_used && note.covers(kind, namespace))
+        });
+    }
+
+    /// Ends a complete list. Returns the notes that nothing needs.
+    pub(super) fn end(self) -> Vec<Selection> {
+        self.notes.into_iter().map(|(note, _)| note).collect()
+    }
+}
+
+/// Returns true if the object's record has a claim in that scope. A record that this version cannot read may have one.
+fn may_claim_in(object: &LeanObject, scope: ScopeId) -> bool {
+    let Some(condition) = object.conditions.corrected() else { return false };
+    let Some(status) = CorrectionStatus::read(condition) else { return true };
+    status.claim.as_ref().map(Claim::name).is_some_and(|name| name.is_in(scope))
+}
