@@ -97,7 +97,7 @@ fn try_answers(
     let request = match first_request(&prepared, rendered) {
         Ok(Request::Http(request)) => request,
         Ok(_) => return Err("it asks nothing by HTTP".to_owned()),
-        Err(observed) => return Ok(Polled::without_request(observed)),
+        Err(observed) => return Ok(Polled::without_request(*observed)),
     };
     let limited = |(position, reply): (usize, &HttpReply)| {
         // All pages of a collection are answers to its one step.

@@ -87,7 +87,7 @@ pub(super) async fn poll(
     let prepared = Prepared::of(target, &object.view);
     let request = match first_request(&prepared, rendered) {
         Ok(request) => request.clone(),
-        Err(observed) => return Polled::without_request(observed),
+        Err(observed) => return Polled::without_request(*observed),
     };
     let (observed, sent) = match observe(outside, target, object, (rendered, &prepared, &request)).await {
         Ok(result) => (result.read.unwrap_or_else(|postponed| Err(postponed.cause)), result.sent),
@@ -103,13 +103,13 @@ pub(super) async fn poll(
 pub(super) fn first_request<'p>(
     prepared: &'p Prepared,
     rendered: &Rendered,
-) -> Result<&'p Request, Result<Observation, Failure>> {
+) -> Result<&'p Request, Box<Result<Observation, Failure>>> {
     if let Some(rejected) = &rendered.rejected {
-        return Err(Err((**rejected).clone()));
+        return Err(Box::new(Err((**rejected).clone())));
     }
     prepared.first().map_err(|found| match &found.finding {
-        Finding::Failed(failure) => Err(failure.clone()),
-        _ => Ok(Observation::Absent),
+        Finding::Failed(failure) => Box::new(Err(failure.clone())),
+        _ => Box::new(Ok(Observation::Absent)),
     })
 }
 

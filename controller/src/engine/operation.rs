@@ -71,7 +71,7 @@ pub enum Next {
     /// Nothing happens until [`OngoingDecision::due`]. The shell releases all places.
     Pause(Box<Work>),
     /// Nothing follows. The shell reports the end.
-    End(Box<Work>, ExecutionEnd),
+    End(Box<Work>, Box<ExecutionEnd>),
 }
 
 /// Decision on an object that was read live.
@@ -195,7 +195,7 @@ impl OngoingDecision {
             }
             Step::End(end) => {
                 self.taken = None;
-                return Next::End(self.work(Operation::End(end.clone())), end);
+                return Next::End(self.work(Operation::End(end.clone())), Box::new(end));
             }
         };
         Next::Do(self.work(operation))

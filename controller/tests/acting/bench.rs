@@ -219,7 +219,7 @@ impl Bench {
                 }
                 Next::End(work, end) => {
                     run.perform(*work).await;
-                    return (ongoing.object().clone(), end);
+                    return (ongoing.object().clone(), *end);
                 }
             };
         }

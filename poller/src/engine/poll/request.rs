@@ -52,7 +52,7 @@ fn of_http(request: &HttpRequest) -> Vec<u8> {
 /// First request of an object's polls, or the finding that needs none.
 #[derive(Debug)]
 pub struct Prepared {
-    first: Result<Request, Found>,
+    first: Result<Request, Box<Found>>,
 }
 
 impl Prepared {
@@ -66,8 +66,8 @@ impl Prepared {
     ///
     /// # Errors
     /// Returns the finding that needs no request.
-    pub const fn first(&self) -> Result<&Request, &Found> {
-        self.first.as_ref()
+    pub fn first(&self) -> Result<&Request, &Found> {
+        self.first.as_ref().map_err(|found| &**found)
     }
 }
 
@@ -75,10 +75,10 @@ impl Prepared {
 ///
 /// # Errors
 /// Returns a finding if a template fails for this object, or if the resource cannot exist yet.
-pub fn first_request(target: &Target, view: &Value) -> Result<Request, Found> {
-    let failed = |error: EvaluationError| Found::from(Finding::Failed(rule_error(&error)));
+pub fn first_request(target: &Target, view: &Value) -> Result<Request, Box<Found>> {
+    let failed = |error: EvaluationError| Box::new(Found::from(Finding::Failed(rule_error(&error))));
     match &target.read.source {
-        Source::Http(read) if !read.may_exist(view).map_err(failed)? => Err(absent(target)),
+        Source::Http(read) if !read.may_exist(view).map_err(failed)? => Err(Box::new(absent(target))),
         Source::Http(read) => read.render(view).map(Request::Http).map_err(failed),
         Source::Sql(read) => read.render(view).map(Request::Sql).map_err(failed),
         Source::Ldap(read) => read.render(view).map(Request::Ldap).map_err(failed),

@@ -52,7 +52,7 @@ impl<P: SharedState> Target<P> {
             let Some(view) = self.objects.state(&turn.uid).map(|state| state.object().view.clone()) else { continue };
             match self.ask(&turn, &view) {
                 Ok(CollectionRequest { request, name, .. }) => due.add(&request, Due { turn, view, name }),
-                Err(found) => self.end_at_once(&turn, found, now),
+                Err(found) => self.end_at_once(&turn, *found, now),
             }
         }
         for (key, group) in due.groups {
@@ -61,7 +61,7 @@ impl<P: SharedState> Target<P> {
     }
 
     /// Returns the object's request to its collection.
-    fn ask(&mut self, turn: &PollTurn, view: &ObjectView) -> Result<CollectionRequest, Found> {
+    fn ask(&mut self, turn: &PollTurn, view: &ObjectView) -> Result<CollectionRequest, Box<Found>> {
         if let Some(asked) = self.traversals.asked_by(&turn.uid, view) {
             return Ok(asked.clone());
         }
@@ -69,7 +69,8 @@ impl<P: SharedState> Target<P> {
         let request = first_request(&self.text, &open)?;
         let identity = self.objects.state(&turn.uid).and_then(|state| state.rendered().identity.as_deref());
         let name = self.text.read.keys().map(|keys| keys.of_object(&open, identity.unwrap_or_default()));
-        let name = name.transpose().map_err(|error| Finding::Failed(rule_error(&error)))?.unwrap_or_default();
+        let failed = |error| Box::new(Found::from(Finding::Failed(rule_error(&error))));
+        let name = name.transpose().map_err(failed)?.unwrap_or_default();
         Ok(self.traversals.set_asked(&turn.uid, view.clone(), request, name))
     }
 
