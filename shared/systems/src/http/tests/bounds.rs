@@ -10,7 +10,7 @@ use http::Method;
 
 use crate::ReplyBody;
 use crate::http::tests::server::{Connection, Server, ok};
-use crate::http::tests::{HttpOptions, get, plain, request, send, sender, unreachable};
+use crate::http::tests::{HttpOptions, get, not_connected, plain, request, send, sender, unreachable};
 
 fn packed(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -159,12 +159,12 @@ async fn every_missing_answer_is_told_in_closed_words() {
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let closed = format!("http://{}/", held.local_addr().unwrap());
     let cases = [
-        (garbage.url("/"), "the answer is not HTTP"),
-        (not_tls, "TLS: the handshake failed"),
-        (closed, "the connection was refused"),
-        ("http://does-not-exist.invalid/".to_owned(), "the name cannot be resolved"),
+        (garbage.url("/"), unreachable("the answer is not HTTP")),
+        (not_tls, not_connected("TLS: the handshake failed")),
+        (closed, not_connected("the connection was refused")),
+        ("http://does-not-exist.invalid/".to_owned(), not_connected("the name cannot be resolved")),
     ];
-    for (url, text) in cases {
-        assert_eq!(send(&sender(), &get(&url), &plain()).await.err(), unreachable(text), "{url}");
+    for (url, expected) in cases {
+        assert_eq!(send(&sender(), &get(&url), &plain()).await.err(), expected, "{url}");
     }
 }

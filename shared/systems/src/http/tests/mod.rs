@@ -69,6 +69,12 @@ async fn send(sender: &HttpSender, request: &HttpRequest, options: &HttpOptions<
     tokio::time::timeout(DEADLINE, sender.send(request, options, &progress)).await.expect("the exchange hangs")
 }
 
-fn unreachable(text: &str) -> Option<HttpFailure> {
+/// No connection was made, so the server has seen nothing of the request.
+fn not_connected(text: &str) -> Option<HttpFailure> {
     Some(HttpFailure::NotConnected(text.to_owned()))
+}
+
+/// The connection ended without an answer, so the server may have acted on the request.
+fn unreachable(text: &str) -> Option<HttpFailure> {
+    Some(HttpFailure::Unreachable(text.to_owned()))
 }
