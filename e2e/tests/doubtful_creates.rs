@@ -1,4 +1,5 @@
-//! Creates whose result is unknown, at a server that knows no idempotency key: what it made is counted.
+//! Creates whose result is unknown, and ids that were lost, at a server that knows no idempotency key: what it made is
+//! counted.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -217,6 +218,46 @@ async fn a_deletion_waits_for_the_id_of_a_lost_create() -> Result<()> {
             "An object is deleted while its create is in doubt",
             "the answer of the create was lost, and the read and the steps of delete need the id in it",
             "DeletionUnclear; the resource is deleted once a person writes the id into the status",
+            "",
+        ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_removed_or_changed_id_stops_every_request() -> Result<()> {
+    World::run("stored-id", async |world| {
+        let server = Keyless::start(world, |_, item| Answer::json(201, item)).await?;
+        keep_ids(world).await?;
+        world.apply_target(&server.target(world, true)?).await?;
+        world.start_both().await?;
+        world.create_some_proxy("web").await?;
+        wait_until_in_sync(world).await?;
+        let id = |id: Value| json!({"status": {"externalId": id}});
+
+        world.patch_proxy_status("web", id(Value::Null)).await?;
+        world.wait_for_note("web", "False", "StoredIdChanged").await?;
+        wait::throughout("no second create", SOME_PAUSES, async || {
+            Ok(if server.count() == 1 { Seen::Met(()) } else { Seen::Instead(server.count().to_string()) })
+        })
+        .await?;
+        world.patch_proxy_status("web", id(json!("i-1"))).await?;
+        world.wait_for_note("web", "True", "CorrectionApplied").await?;
+
+        world.patch_proxy_status("web", id(json!("i-2"))).await?;
+        world.delete_proxy("web").await?;
+        world.wait_for_note("web", "False", "StoredIdChanged").await?;
+        let deletes = server.outside.count("DELETE");
+        ensure!(deletes == 0 && server.count() == 1, "{deletes} deletions, {} resources", server.count());
+        world.patch_proxy_status("web", id(json!("i-1"))).await?;
+        world.wait_until_gone("web").await?;
+        ensure!(server.count() == 0, "the resource is deleted");
+        world.shows(Shown::new(
+            Group::Corrections,
+            "Another writer removes or changes a stored id",
+            "the id is removed from the status and put back, then changed while the object is being deleted, and put back",
+            "StoredIdChanged, and neither a create nor a deletion is sent until the id is back",
             "",
         ));
         Ok(())

@@ -27,7 +27,7 @@ use drift_language::{Existing, TargetState};
 
 use self::drifted::{Drift, decide_contradicted, decide_drifted};
 use self::ownership::{decide_among_others, without_given_up};
-use self::stored_ids::without_stored_ids;
+use self::stored_ids::{polled_first, without_stored_ids};
 use crate::engine::corrections::{Action, Held};
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::deletion::decide_deletion;
@@ -134,7 +134,7 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     if let Some(decision) = decide_among_others(situation, status, &resource) {
         return decision;
     }
-    if let Some(decision) = without_stored_ids(situation, status) {
+    if let Some(decision) = without_stored_ids(situation, status).or_else(|| polled_first(situation, status)) {
         return decision;
     }
     if needs_finalizer(situation, status, &resource) {
@@ -213,7 +213,6 @@ fn decide_in_sync(situation: &Situation<'_>, status: &CorrectionStatus, resource
             | CorrectedReason::CorrectionFailed
             | CorrectedReason::AttemptsExhausted
             | CorrectedReason::CreationInDoubt
-            | CorrectedReason::StoredIdChanged
             | CorrectedReason::AwaitingApproval
             | CorrectedReason::IdentityFree,
         ) => cleared(),

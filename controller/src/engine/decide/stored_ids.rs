@@ -25,6 +25,14 @@ pub(super) fn without_stored_ids(situation: &Situation<'_>, status: &CorrectionS
     Some(write_once(situation, status, CorrectedReason::StoredIdChanged, &text, held))
 }
 
+/// Returns the record of an object whose ids are set back. Its number is raised, because the present verdict may be that
+/// of a poll without the id.
+pub(super) fn polled_first(situation: &Situation<'_>, status: &CorrectionStatus) -> Option<Decision> {
+    let was_changed = status.reason == Some(CorrectedReason::StoredIdChanged);
+    let set_back = || status.in_doubt("the stored id is set back; it is polled first", situation.object.generation);
+    was_changed.then(|| Decision::WriteStatus(set_back()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_record_is_cleared_once_the_id_is_back() {
+    fn a_poll_comes_first_once_the_id_is_back() {
         let changed = scene(json!({"id": "i-1"}), json!({})).observed(ObservedReason::InSync);
         let Decision::WriteStatus(record) = changed.decide() else { unreachable!("{:?}", changed.decide()) };
         let back = changed.with(|scene| {
@@ -88,10 +96,14 @@ mod tests {
             assert_eq!(scene.decide(), Decision::Nothing(Held::StoredIdChanged), "told once");
             scene.facts.stored = ids(json!({"id": "i-1"}));
         });
-        let Decision::WriteStatus(cleared) = back.observed(ObservedReason::InSync).decide() else { unreachable!() };
-        assert_eq!(
-            (cleared.reason, cleared.ids),
-            (Some(CorrectedReason::CorrectionApplied), ids(json!({"id": "i-1"})))
-        );
+        // The poll without the id has found nothing.
+        let back = back.observed(ObservedReason::ExternalMissing);
+        let Decision::WriteStatus(record) = back.decide() else { unreachable!("{:?}", back.decide()) };
+        assert_eq!((record.correction, &record.ids), (8, &ids(json!({"id": "i-1"}))));
+        let waiting = back.with(|scene| {
+            set_corrected(&mut scene.object.conditions, &record);
+            scene.memory.land_status(record.clone(), scene.now);
+        });
+        assert_eq!(waiting.decide(), Decision::Nothing(Held::NotVerified));
     }
 }
