@@ -120,8 +120,6 @@ mutants! {
     CreateUnrecorded,
     /// A poll calls a resource absent as soon as it finds nothing after a create in doubt.
     AbsentAtOnce,
-    /// The refusal of a repeated create ends its doubt.
-    RefusalEndsDoubt,
     /// A deletion ends although the create may have made a resource.
     DeletedInDoubt,
 }

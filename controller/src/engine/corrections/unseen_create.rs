@@ -59,9 +59,6 @@ impl Correction {
             _ if self.by_job => self.before.unseen,
             // The refusal of a repeated request may be due to the first one.
             Outcome::Refused(..) | Outcome::AlreadyExists(..) if outcome.changed_nothing() => {
-                if is_planted(Mutant::RefusalEndsDoubt) {
-                    return None;
-                }
                 self.before.unseen.map(|before| UnseenCreate { accepted: true, ..before })
             }
             Outcome::Refused(step, _) if step.reach == Reach::Deleted => self.before.unseen,

@@ -53,7 +53,9 @@ fn text(unseen: UnseenCreate) -> String {
 mod tests {
     use super::*;
     use crate::engine::corrections::{Action, Doubt};
-    use crate::engine::fixtures::{Scene, at, correction, desired_hash, doubtful, owns, set_corrected, status};
+    use crate::engine::fixtures::{
+        Scene, at, correction, desired_hash, doubtful, owns, refused, set_corrected, status,
+    };
     use drift_api::{DesiredHash, ObservedReason, Tag};
     use serde_json::json;
 
@@ -156,6 +158,16 @@ mod tests {
             unreachable!()
         };
         assert_eq!((update.action, update.before.unseen), (Action::Update, None));
+    }
+
+    #[test]
+    fn the_refusal_of_a_repeated_create_ends_no_doubt() {
+        let first = unseen(UNSEEN, RepeatedCreate::Duplicates, true);
+        let Decision::Correct(repeated) = first.decide() else { unreachable!() };
+        let after = repeated.ended(&refused(409)).unseen;
+        assert_eq!(after.map(|unseen| (unseen.sent, unseen.accepted)), Some((1, true)));
+        let held = unseen(after.unwrap_or(UNSEEN), RepeatedCreate::Duplicates, true);
+        assert_eq!(shown(&held), "CreationInDoubt");
     }
 
     #[test]
