@@ -52,7 +52,7 @@ pub struct Explanation {
     /// Status, reason and message of what the poller would say.
     verdict: Value,
     stands: Vec<Condition>,
-    /// What the poller's Lease says against its condition.
+    /// The contradiction of its condition by the poller's Lease.
     doubt: Option<Doubt>,
     written: StatusWrites,
     /// The deletion, if one was requested; then there is no verdict.

@@ -39,7 +39,7 @@ impl LeaseHolds {
         Self { unwritten, ..self }
     }
 
-    /// What the poller's Lease says against the verdict on an object of this target.
+    /// The contradiction of the verdict by the poller's Lease, for an object of this target.
     pub(super) fn doubt_of(&self, target: &str, object: &LeanObject) -> Option<Doubt> {
         let attestation = self.attested.as_ref()?.get(target);
         Doubt::of(&object.id, attestation, self.unwritten.get(target)).filter(|_| !object.deleting)

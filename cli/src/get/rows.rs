@@ -55,7 +55,7 @@ pub(crate) struct Row {
     pub(crate) next: Next,
     /// The hold of that step.
     pub(crate) hold: Option<Hold>,
-    /// What the poller's Lease says against the verdict.
+    /// The contradiction of the verdict by the poller's Lease.
     pub(crate) doubt: Option<Doubt>,
     /// True if it was followed, and is gone now.
     pub(crate) gone: bool,

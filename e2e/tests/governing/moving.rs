@@ -5,21 +5,27 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::World;
+use drift_e2e::world::{Target, World};
 use serde_json::{Value, json};
 
 use super::{BY_HAND, apply_in, delete_map, wait_for_upstream};
 use crate::cleanup::{Bed, create, has_finalizer, settled};
 
+/// Starts both programs with one target in this ConfigMap, and waits until its object `web` is in sync.
+async fn begin_in(world: &World, config_map: &str, name: &str) -> Result<(Bed, Target)> {
+    let bed = Bed::new(world).await?;
+    let target = bed.target(world, name, "tier=a")?;
+    apply_in(world, config_map, &target).await?;
+    world.start_both().await?;
+    create(world, "web", "a").await?;
+    settled(world, "web").await?;
+    Ok((bed, target))
+}
+
 #[tokio::test]
 async fn a_new_config_map_beats_a_deleted_one() -> Result<()> {
     World::run("new then old", async |world| {
-        let bed = Bed::new(world).await?;
-        let target = bed.target(world, "proxies", "tier=a")?;
-        apply_in(world, "targets-aaa", &target).await?;
-        world.start_both().await?;
-        create(world, "web", "a").await?;
-        settled(world, "web").await?;
+        let (bed, target) = begin_in(world, "targets-aaa", "proxies").await?;
         let writes = bed.outside.writes();
         apply_in(world, "targets-bbb", &target.with("/spec/correct/mode", json!("Observe"))).await?;
         world.wait_for_event("TargetTaken", "targets-bbb").await?;
@@ -40,12 +46,7 @@ async fn a_new_config_map_beats_a_deleted_one() -> Result<()> {
 #[tokio::test]
 async fn a_config_map_after_a_deleted_one_governs() -> Result<()> {
     World::run("old then new", async |world| {
-        let bed = Bed::new(world).await?;
-        let target = bed.target(world, "proxies", "tier=a")?;
-        apply_in(world, "targets-aaa", &target).await?;
-        world.start_both().await?;
-        create(world, "web", "a").await?;
-        settled(world, "web").await?;
+        let (bed, target) = begin_in(world, "targets-aaa", "proxies").await?;
         delete_map(world, "targets-aaa").await?;
         world.wait_for_event("TargetInvalid", "targets-aaa").await?;
         let writes = bed.outside.writes();
@@ -74,12 +75,7 @@ async fn wait_for_controller_notes(world: &World, targets: &[&str]) -> Result<()
 #[tokio::test]
 async fn a_target_renamed_and_moved_still_deletes() -> Result<()> {
     World::run("renamed and moved", async |world| {
-        let bed = Bed::new(world).await?;
-        let target = bed.target(world, "silences", "tier=a")?;
-        apply_in(world, "targets", &target).await?;
-        world.start_both().await?;
-        create(world, "web", "a").await?;
-        settled(world, "web").await?;
+        let (bed, target) = begin_in(world, "targets", "silences").await?;
         apply_in(world, "targets", &target.clone().named("quiet")).await?;
         wait_for_controller_notes(world, &["quiet", "silences"]).await?;
         // The old name is still noted, and its ConfigMap goes.

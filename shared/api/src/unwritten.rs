@@ -93,7 +93,7 @@ pub fn parse_annotation(text: &str) -> UnwrittenTargets {
     targets.into_iter().filter_map(entry).collect()
 }
 
-/// What the poller's Lease says against the condition of an object.
+/// The contradiction of an object's condition by the poller's Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// The poller has another verdict, which it cannot write.

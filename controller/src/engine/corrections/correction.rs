@@ -98,8 +98,8 @@ impl Correction {
     }
 
     /// Returns true if the object must record the start before the first external write: for a new claim, for each try
-    /// of a replacement, for a create whose repetition could make a second resource, and for a Job. The exceptions for a Job are an existing record and a retry, because a Job that
-    /// is refused again and again is no news. After a crash, the next process waits for a poll to show the remaining
+    /// of a replacement, for a create whose repetition could make a second resource, and for a Job. The exceptions for a
+    /// Job are an existing record and a retry, because a Job that is refused again and again is no news. After a crash, the next process waits for a poll to show the remaining
     /// state and deletes nothing twice. A deletion needs no verdict, so a poll would not help it.
     #[must_use]
     pub fn is_announced(&self) -> bool {

@@ -93,8 +93,9 @@ impl Situation<'_> {
     }
 
     /// Returns true if a deletion should find the resource: the last verdict found it, or it was created and not seen
-    /// yet, or the read lost all resources at once, and no request to delete it was accepted since. A deletion that already found nothing is only ended by a poll that finds the resource absent. A
-    /// record that waits for an approval no longer says so, but has a later correction than the verdict.
+    /// yet, or the read lost all resources at once, and no request to delete it was accepted since. A deletion that
+    /// already found nothing is only ended by a poll that finds the resource absent. A record that waits for an approval
+    /// no longer says so, but has a later correction than the verdict.
     fn expects_resource(&self, status: &CorrectionStatus) -> bool {
         let status = self.memory.lost_status(self.object).unwrap_or(status);
         let current = self.object.conditions.observed().and_then(CurrentVerdict::read);

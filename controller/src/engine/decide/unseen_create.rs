@@ -1,4 +1,4 @@
-//! The decision on another create while nobody knows if the last one made the resource.
+//! The decision on another create while the result of the last one is unknown.
 
 use drift_api::{CorrectedReason, CorrectionStatus, UnseenCreate};
 use drift_language::RepeatedCreate;

@@ -7,13 +7,11 @@ use std::sync::Arc;
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_kube::process::clock;
-use drift_language::{Expression, Format, HttpCorrect, Target};
+use drift_language::{Expression, Format, HttpCorrect, STEP_TIMEOUT, Target};
 use drift_systems::{
     ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, before_deadline, count_as_limited,
     credentials_of_correct, heard, retry_after,
 };
-
-use drift_language::STEP_TIMEOUT;
 
 use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;

@@ -7,10 +7,9 @@ use std::time::Duration;
 use drift_api::object::cluster_resource::ResourceError;
 use drift_kube::access::with_roles;
 use drift_kube::resources::ResourceClient;
+use drift_language::STEP_TIMEOUT;
 use drift_systems::HostReply;
 use serde_json::Value;
-
-use drift_language::STEP_TIMEOUT;
 
 use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;

@@ -5,10 +5,8 @@
 use std::fmt;
 
 use drift_api::{Change, CredentialError};
-use drift_language::{LdapCorrect, Target};
+use drift_language::{LdapCorrect, STEP_TIMEOUT, Target};
 use drift_systems::{DirectoryParameters, DirectoryServer, HostReply, HttpSender};
-
-use drift_language::STEP_TIMEOUT;
 
 use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;

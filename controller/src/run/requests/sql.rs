@@ -6,12 +6,10 @@ use std::fmt;
 use std::time::Duration;
 
 use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::{SqlCorrect, Target};
+use drift_language::{STEP_TIMEOUT, SqlCorrect, Target};
 use drift_systems::{
     ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, StatementFailure, Way, WriteStatement,
 };
-
-use drift_language::STEP_TIMEOUT;
 
 use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;

@@ -53,7 +53,7 @@ impl StoredIds {
         self
     }
 
-    /// Adds a part of a record's ending, `externalId@3f2a9c71 zone@9f31c2d4`. `None` for another text.
+    /// Parses a part of a record's ending, `externalId@3f2a9c71 zone@9f31c2d4`. `None` for another text.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let part = |part: &str| {
             let (name, hash) = part.split_once('@').filter(|(name, _)| !name.is_empty())?;

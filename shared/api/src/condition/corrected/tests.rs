@@ -1,6 +1,5 @@
 use super::*;
-use crate::condition::StatusFields;
-use crate::condition::{Conditions, CurrentVerdict, ObservedReason, SecretMark, Tag};
+use crate::condition::{Conditions, CurrentVerdict, ObservedReason, SecretMark, StatusFields, Tag};
 use crate::secrets::labelled_secrets::SecretVersion;
 use proptest::prelude::*;
 use serde_json::{Value, json};
