@@ -39,6 +39,9 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     if let Some(held) = not_ours_to_touch(&situation.surroundings) {
         return Decision::Nothing(held);
     }
+    if situation.object.conditions.are_of_newer_version() {
+        return Decision::Nothing(Held::NewerVersion);
+    }
     let status = situation.status();
     let decision =
         if situation.object.deleting { decide_deletion(situation, &status) } else { decide_living(situation, &status) };

@@ -217,6 +217,7 @@ impl Scene {
             attested: true,
             breaker_holds: false,
             window_opens: None,
+            may_create: true,
             room: Room::Free,
         };
         let memory = ObjectMemory::new(at(0), None);

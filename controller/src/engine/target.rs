@@ -57,6 +57,8 @@ pub struct Target<P> {
     limited: Lines,
     /// Objects that wait until fewer writes are running.
     crowded: Fifo,
+    /// Objects whose create waits for the proof of the read.
+    unproved: Fifo,
     /// Ordered by uid, so that the same inputs give the same effects.
     under_way: BTreeMap<Uid, Underway>,
     unreadable: Unreadable,
@@ -94,6 +96,7 @@ impl<P: SharedState> Target<P> {
             queue: WorkQueue::default(),
             limited: Lines::default(),
             crowded: Fifo::default(),
+            unproved: Fifo::default(),
             under_way: BTreeMap::new(),
             unreadable: Unreadable::default(),
             held: HeldCounts::default(),
@@ -183,10 +186,12 @@ impl<P: SharedState> Target<P> {
             }
             let limited = self.limited.call_next(|line| self.objects.room(line, now.moment) == Room::Free);
             let crowded = if self.writes_under_way() < WRITES_AT_ONCE { self.crowded.call_next() } else { None };
-            if limited.is_none() && crowded.is_none() {
+            let is_creating = self.is_creating_beside(None);
+            let unproved = if self.objects.may_create_another(is_creating) { self.unproved.call_next() } else { None };
+            if limited.is_none() && crowded.is_none() && unproved.is_none() {
                 return;
             }
-            limited.iter().chain(&crowded).for_each(|uid| self.queue.add(uid));
+            limited.iter().chain(&crowded).chain(&unproved).for_each(|uid| self.queue.add(uid));
         }
     }
 
@@ -217,8 +222,10 @@ impl<P: SharedState> Target<P> {
             }
             _ => None,
         };
-        if held == Some(Held::Limited) {
-            self.limited.join(self.objects.line(uid), uid);
+        match held {
+            Some(Held::Limited) => self.limited.join(self.objects.line(uid), uid),
+            Some(Held::ReadUnproved) => self.unproved.join(uid),
+            _ => {}
         }
         let before = self.hold(uid, held);
         // A hold from before the deletion blocks the finalizer only since the deletion, so it is reported once more.
@@ -241,8 +248,8 @@ impl<P: SharedState> Target<P> {
         let declared_secrets =
             object.filter(|_| self.approves_secrets()).and_then(|object| self.program.declared_secrets_of(object));
         let window_opens = object.and_then(|object| self.window_opens(object, now));
-        let state = self.state;
-        SharedFacts { state, attested, rights, scope_complete, window_opens, secrets, declared_secrets }
+        let (state, is_creating) = (self.state, self.is_creating_beside(Some(uid)));
+        SharedFacts { state, attested, rights, scope_complete, window_opens, secrets, declared_secrets, is_creating }
     }
 
     /// Returns true if a person approves what is sent, the versions of Secrets included.

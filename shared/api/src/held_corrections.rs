@@ -132,6 +132,10 @@ object_reasons! {
     WriteUndone,
     /// The objects of another target of the scope are not known.
     ScopeIncomplete,
+    /// The read of the target has found nothing yet, and the first create waits to be found.
+    ReadUnproved,
+    /// A newer version of one of the programs wrote a condition of the object.
+    NewerVersion,
 }
 
 /// The hold of a single object.

@@ -22,10 +22,12 @@ pub enum UnwrittenWord {
     RightsMissing,
     /// The API server refuses the write for another reason, or does not confirm it.
     WriteRefused,
+    /// A newer version of one of the programs wrote a condition of the object.
+    NewerVersion,
 }
 
 impl UnwrittenWord {
-    const ALL: [Self; 2] = [Self::RightsMissing, Self::WriteRefused];
+    const ALL: [Self; 3] = [Self::RightsMissing, Self::WriteRefused, Self::NewerVersion];
 
     /// Returns the word on the Lease, which people see in place of the reason.
     #[must_use]
@@ -33,6 +35,7 @@ impl UnwrittenWord {
         match self {
             Self::RightsMissing => "RightsMissing",
             Self::WriteRefused => "WriteRefused",
+            Self::NewerVersion => "NewerVersion",
         }
     }
 
@@ -42,6 +45,9 @@ impl UnwrittenWord {
         match self {
             Self::RightsMissing => "the poller lacks the right to write its verdict",
             Self::WriteRefused => "the API server does not take the poller's verdict",
+            Self::NewerVersion => {
+                "a newer version of the programs wrote a condition that this poller does not understand"
+            }
         }
     }
 

@@ -87,6 +87,10 @@ words! {
     JobWithoutPod => "job_without_pod",
     /// The Pod of the correction's Job is not ready, because it has no node or no image.
     JobPodNotReady => "job_pod_not_ready",
+    /// The read of the target has found nothing yet, and another create waits to be found.
+    ReadUnproved => "read_unproved",
+    /// A newer version of one of the programs wrote a condition of the object.
+    NewerVersion => "newer_version",
     /// The target's limits are used up.
     Limited => "limited",
     /// The target's windows are closed.
@@ -129,6 +133,8 @@ impl Held {
             Self::RaceLost => ObjectReason::RaceLost,
             Self::WriteUndone => ObjectReason::WriteUndone,
             Self::ScopeIncomplete => ObjectReason::ScopeIncomplete,
+            Self::ReadUnproved => ObjectReason::ReadUnproved,
+            Self::NewerVersion => ObjectReason::NewerVersion,
             _ => return None,
         })
     }

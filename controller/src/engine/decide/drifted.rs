@@ -187,12 +187,17 @@ fn decide_timing(
     if let Some(until) = situation.closed_until(drift.action, status) {
         return Decision::Wait { until, why: Held::OutsideWindow };
     }
+    let correction = correction();
+    // A replacement is not left without its create.
+    if correction.creating.is_some() && !situation.surroundings.may_create && !status.replaced {
+        return Decision::Nothing(Held::ReadUnproved);
+    }
     match situation.surroundings.room {
         Room::Free => {}
         Room::AfterAnEnd => return Decision::Nothing(Held::Limited),
         Room::From(until) => return Decision::Wait { until, why: Held::Limited },
     }
-    Decision::Correct(Box::new(correction()))
+    Decision::Correct(Box::new(correction))
 }
 
 /// Waits for an edit or a request after a replacement that did not remove the difference, and says so once.

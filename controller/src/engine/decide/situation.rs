@@ -52,6 +52,8 @@ pub struct Surroundings {
     pub breaker_holds: bool,
     /// Time at which the target's windows open for the object; `None` if they are open.
     pub window_opens: Option<Moment>,
+    /// True if the read of the target is proved, or if no other create waits to be found.
+    pub may_create: bool,
     /// Room within the target's limits.
     pub room: Room,
 }

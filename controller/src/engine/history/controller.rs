@@ -30,6 +30,7 @@ impl World {
             scope_complete: true,
             attested: self.attested && !self.moved,
             breaker_holds: false,
+            may_create: true,
             window_opens: None,
             room: Room::Free,
         };

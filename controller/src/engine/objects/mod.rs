@@ -5,4 +5,5 @@ pub mod deletions;
 pub mod handover;
 pub mod held_objects;
 pub mod object_store;
+pub mod read_proof;
 pub mod waiting_lines;

@@ -3,7 +3,9 @@
 //! The breaker, the limits and the objects meet only here, so that a decision sees all of them at the same moment.
 
 use drift_api::mutants::is_planted;
-use drift_api::{BreakerCounts, Claimant, LeanObject, Moment, Mutant, ResourceName, Rights, SecretMarks, Uid};
+use drift_api::{
+    BreakerCounts, Claimant, CurrentVerdict, LeanObject, Moment, Mutant, ResourceName, Rights, SecretMarks, Uid,
+};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -19,6 +21,7 @@ use crate::engine::decide::situation::{Situation, Surroundings};
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::claimant::claimant_of;
 pub use crate::engine::objects::handover::Handover;
+use crate::engine::objects::read_proof::{ReadEvidence, ReadProof};
 
 /// One object as last seen.
 #[derive(Clone, Debug)]
@@ -28,6 +31,7 @@ struct ObjectEntry {
     memory: ObjectMemory,
     /// Resource whose claim is being written. The object may name another resource meanwhile.
     claiming: Option<ResourceName>,
+    evidence: ReadEvidence,
 }
 
 /// A program stores up to 100,000 of these. Box fields that few objects need.
@@ -51,6 +55,8 @@ pub struct SharedFacts {
     pub secrets: Option<SecretMarks>,
     /// Current versions of all secrets of the object; `None` if they are unknown, or if no approval depends on them.
     pub declared_secrets: Option<SecretMarks>,
+    /// True if a create of another object of the target is under way that a poll has to find.
+    pub is_creating: bool,
 }
 
 /// All objects of one target.
@@ -61,6 +67,7 @@ pub struct ObjectStore {
     breaker: Breaker,
     /// Usage of the target's limits.
     pub usage: LimitUsage,
+    proof: ReadProof,
     listed: bool,
 }
 
@@ -69,7 +76,10 @@ impl ObjectStore {
     #[must_use]
     pub fn new(target: TargetFacts, handover: Handover) -> (Self, HashMap<Uid, ObjectMemory>) {
         let Handover { memories, breaker, usage } = handover;
-        (Self { target, known: IndexMap::default(), breaker, usage, listed: false }, memories)
+        (
+            Self { target, known: IndexMap::default(), breaker, usage, proof: ReadProof::default(), listed: false },
+            memories,
+        )
     }
 
     /// Ends the object store and returns the part that survives.
@@ -114,6 +124,7 @@ impl ObjectStore {
             self.breaker.let_pass(&uid);
         }
         let claiming = before.as_ref().and_then(|known| known.claiming.clone());
+        let evidenced = before.as_ref().map(|known| known.evidence).unwrap_or_default();
         if let Some(known) = before.as_ref().filter(|known| known.facts.identity == facts.identity) {
             // Shares the text with the known object and with the index of identities, which halves the memory.
             facts.identity.clone_from(&known.facts.identity);
@@ -129,7 +140,17 @@ impl ObjectStore {
         }
         memory_now.observe(&object, facts.desired_hash, self.target.limits.attempts, now);
         if let Some(memory) = memory {
-            self.known.insert(uid, ObjectEntry { object: object.kept(), facts, memory, claiming });
+            let current = object.conditions.observed().and_then(CurrentVerdict::read);
+            let record = memory.status_of(&object);
+            // No poll looks for what another name, a suspension or a requirement keeps from it.
+            let named = facts.identity.clone().map(|identity| self.target.named(identity));
+            let is_looked_for = facts.suspended == Some(false)
+                && facts.allowed == Some(true)
+                && named.is_none_or(|named| record.owned().is_some_and(|owned| owned.names(&named)));
+            let is_open = is_looked_for && record.unseen_create(current.as_ref()).is_some();
+            let evidence = evidenced.after(current.as_ref(), is_open);
+            self.proof.replace(evidenced, evidence);
+            self.known.insert(uid, ObjectEntry { object: object.kept(), facts, memory, claiming, evidence });
         }
         true
     }
@@ -143,7 +164,9 @@ impl ObjectStore {
 
     /// Drops an object that is gone.
     pub fn forget(&mut self, uid: &Uid) {
-        self.known.swap_remove(uid);
+        if let Some(known) = self.known.swap_remove(uid) {
+            self.proof.replace(known.evidence, ReadEvidence::default());
+        }
         if self.target.mode.corrects() {
             self.breaker.forget(uid);
         }
@@ -193,7 +216,7 @@ impl ObjectStore {
     /// Returns the object as a claimant. A claim that is being written already counts.
     #[must_use]
     pub fn claimant(&self, uid: &Uid) -> Option<Claimant> {
-        let ObjectEntry { object, facts, memory, claiming } = self.known.get(uid)?;
+        let ObjectEntry { object, facts, memory, claiming, .. } = self.known.get(uid)?;
         let mut claimant = claimant_of(&self.target, object, facts, memory);
         if claimant.owns.is_none() && claiming.is_some() {
             (claimant.owns, claimant.may_claim) = (claiming.clone(), false);
@@ -221,6 +244,7 @@ impl ObjectStore {
             attested: shared.attested,
             breaker_holds: self.breaker.holds(uid),
             window_opens: shared.window_opens,
+            may_create: self.proof.permits(known.evidence, shared.is_creating),
             room: self.room(&Line::of(&known.object, self.target.by_job), now),
         };
         let ObjectEntry { object, facts, memory, .. } = known;
@@ -234,6 +258,12 @@ impl ObjectStore {
             surroundings,
             now,
         }))
+    }
+
+    /// Returns true if another object may be created whose create a poll has to find.
+    #[must_use]
+    pub fn may_create_another(&self, is_creating: bool) -> bool {
+        self.proof.permits(ReadEvidence::default(), is_creating)
     }
 
     /// Records that a correction or deletion of the object begins.

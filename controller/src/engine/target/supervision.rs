@@ -33,12 +33,15 @@ pub(super) struct Underway {
     /// Its place in the target's limits, once the correction counts as begun.
     pub(super) begun: Option<Place>,
     is_correction: bool,
+    /// True for a create that a poll has to find.
+    is_create: bool,
 }
 
 impl<P: SharedState> Target<P> {
     /// Begins the execution of a decision. Returns false if the object is decided on later instead.
     pub(super) fn begin(&mut self, uid: &Uid, decision: Decision, now: Now) -> bool {
         let is_correction = matches!(decision, Decision::Correct(_));
+        let is_create = matches!(&decision, Decision::Correct(correction) if correction.creating.is_some());
         if !is_correction && self.writes_under_way() >= WRITES_AT_ONCE {
             self.crowded.join(uid);
             return false;
@@ -57,13 +60,18 @@ impl<P: SharedState> Target<P> {
         let line = self.objects.line(uid);
         let reserved = is_correction.then(|| self.objects.usage.begin(&line, now.moment));
         let (ongoing, next) = OngoingDecision::begin(object, decision, now.moment);
-        self.under_way.insert(uid.clone(), Underway { ongoing, reserved, begun: None, is_correction });
+        self.under_way.insert(uid.clone(), Underway { ongoing, reserved, begun: None, is_correction, is_create });
         self.follow(uid, next, now);
         true
     }
 
     pub(super) fn writes_under_way(&self) -> usize {
         self.under_way.values().filter(|underway| !underway.is_correction).count()
+    }
+
+    /// Returns true if the create of another object is under way that a poll has to find.
+    pub(super) fn is_creating_beside(&self, own: Option<&Uid>) -> bool {
+        self.under_way.iter().any(|(uid, underway)| underway.is_create && Some(uid) != own)
     }
 
     /// Ends the pause of an object that is being deleted.

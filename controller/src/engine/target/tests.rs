@@ -483,3 +483,81 @@ fn a_former_target_corrects_again_once_it_is_live() {
     effects.extend(bench.step(Input::Tick));
     assert_eq!(operations(&effects), [&Operation::Check]);
 }
+
+/// An object of a target whose create is a POST, with these conditions.
+fn posted(bench: &Bench, uid: &str, version: u32, observed: (&str, &str), record: &str) -> Input {
+    let mut object = bench.lean(uid, version, &json!({"finalizers": [FINALIZER]}));
+    let desired_hash = DesiredHash::of(&json!([uid, {"login": "yes"}]));
+    let (reason, tag) = observed;
+    let status = if reason == "InSync" { "False" } else { "True" };
+    let verdict = json!({
+        "type": "driftObserved", "status": status, "reason": reason, "observedGeneration": 1,
+        "message": format!("text [desired {desired_hash}, {tag}]"),
+    });
+    object.conditions = Conditions::from_status(Some(&json!({"conditions": [verdict, {
+        "type": "driftCorrected", "status": "False", "reason": "CorrectionFailed", "message": record,
+    }]})));
+    Input::Seen(Box::new(object))
+}
+
+#[test]
+fn one_create_is_open_until_the_read_has_found_something() {
+    let text = TARGET.replace(
+        "{method: PUT, url: \"https://h.example/roles/${self.metadata.name}\"",
+        "{method: POST, url: \"https://h.example/roles\"",
+    );
+    let absent =
+        |bench: &Bench, uid: &str| posted(bench, uid, 1, ("ExternalMissing", "correction 7"), "correction 7: failed");
+    let mut bench = Bench::of(&text);
+    for uid in ["a", "b", "c"] {
+        bench.step(absent(&bench, uid));
+    }
+    bench.step(Input::Listed);
+    bench.now.moment += Duration::from_secs(60);
+    let effects = bench.step(Input::Tick);
+    assert_eq!((operations(&effects).len(), held(&effects)), (1, [("read_unproved", 2)].into()));
+    // A create that was never sent is none.
+    bench.step(Input::Done("a".into(), Event::Checked { lacks_something: false }));
+    bench.step(Input::Done("a".into(), Event::Read(Ok(None))));
+    let effects = bench.step(Input::Tick);
+    assert_eq!((operations(&effects).len(), held(&effects)), (1, [("read_unproved", -1)].into()));
+
+    let owned = |ending: &str| format!("correction 8, owns \"a\": create: no answer [scope 3f2a9c71{ending}]");
+    let in_doubt = owned(", creating 8-3f2a9c71-1");
+    let mut bench = Bench::of(&text);
+    let open = posted(&bench, "a", 1, ("ExternalMissing", "correction 7"), &in_doubt);
+    bench.step(open);
+    bench.step(absent(&bench, "b"));
+    bench.step(Input::Listed);
+    bench.now.moment += Duration::from_secs(60);
+    let effects = bench.step(Input::Tick);
+    assert_eq!((operations(&effects).len(), held(&effects).get("read_unproved")), (0, Some(&1)), "it was sent");
+    let unfound = posted(&bench, "a", 2, ("ExternalMissing", "unfound, correction 8"), &in_doubt);
+    bench.step(unfound);
+    assert_eq!(held(&bench.step(Input::Tick)).get("read_unproved"), None, "the read does not find it");
+    let found = posted(&bench, "a", 3, ("InSync", "correction 8"), &owned(""));
+    bench.step(found);
+    let effects = bench.step(Input::Tick);
+    assert_eq!(held(&effects).get("read_unproved"), Some(&-1), "{effects:?}");
+}
+
+#[test]
+fn nothing_is_done_about_words_of_a_newer_version() {
+    for (tag, record) in [
+        ("later, correction 7", "correction 7, owns \"u\": text [scope 3f2a9c71]"),
+        ("correction 7", "correction 7, owns \"u\": text [scope 3f2a9c71, later 9]"),
+    ] {
+        let mut bench = Bench::new();
+        bench.step(posted(&bench, "u", 1, ("ExternalMissing", tag), record));
+        bench.step(Input::Listed);
+        bench.now.moment += Duration::from_secs(60);
+        let effects = bench.step(Input::Tick);
+        assert_eq!((operations(&effects).len(), held(&effects)), (0, [("newer_version", 1)].into()), "{tag} {record}");
+        let Input::Seen(mut deleting) = posted(&bench, "u", 2, ("ExternalMissing", tag), record) else {
+            unreachable!()
+        };
+        deleting.deleting = true;
+        bench.step(Input::Seen(deleting));
+        assert!(operations(&bench.step(Input::Tick)).is_empty(), "not even the finalizer is removed");
+    }
+}

@@ -96,6 +96,7 @@ impl<P: SharedState> Target<P> {
         self.queue.remove(uid);
         self.limited.leave(&self.objects.line(uid), uid);
         self.crowded.leave(uid);
+        self.unproved.leave(uid);
         self.unreadable.remove(uid);
         self.deletions.forget(uid);
         self.reported_deletions.remove(uid);

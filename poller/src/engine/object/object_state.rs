@@ -94,6 +94,8 @@ pub struct ObjectState {
     /// True if the record contradicts an absence, and if it has a create, in the form of the [`Basis`].
     contradicted: bool,
     created: bool,
+    /// True if a newer version wrote a condition of the object, so that nothing is written over it.
+    is_of_newer_version: bool,
     settings: Arc<PollSettings>,
     schedule: Schedule,
     confirmation: Confirmation,
@@ -171,6 +173,7 @@ impl ObjectState {
             moved: basis.moved,
             contradicted: basis.contradicted,
             created: basis.created,
+            is_of_newer_version: object.conditions.are_of_newer_version(),
             object: object.kept(),
             rendered,
             settings,
@@ -207,6 +210,7 @@ impl ObjectState {
     #[must_use]
     pub fn owes_verdict(&self, now: Moment) -> Option<Affair> {
         match self.writing().owing.filter(|_| self.is_polled()) {
+            _ if self.is_of_newer_version => Some(Affair::OfObject),
             Some(Owing::Since(_)) if !self.writing().attempts.are_refused() => Some(Affair::OfTarget),
             Some(_) => Some(Affair::OfObject),
             None => self.unwritten(now).map(|_| Affair::OfObject),
@@ -216,6 +220,9 @@ impl ObjectState {
     /// Returns the reason if the present verdict cannot be written, so that the condition is not true any more.
     #[must_use]
     pub fn unwritten(&self, now: Moment) -> Option<UnwrittenWord> {
+        if self.is_of_newer_version {
+            return Some(UnwrittenWord::NewerVersion);
+        }
         self.writing().attempts.unwritten(now).filter(|_| self.is_polled())
     }
 
@@ -298,6 +305,7 @@ impl ObjectState {
         self.share_equal(&mut object, &mut rendered, view_differs);
         self.note_foreign_write(&object, now);
         let after = Basis::of(&object, rendered.desired_hash);
+        self.is_of_newer_version = object.conditions.are_of_newer_version();
         (self.object, self.rendered) = (object.kept(), rendered);
         (self.correction, self.moved) = (after.correction, after.moved);
         (self.contradicted, self.created) = (after.contradicted, after.created);

@@ -129,6 +129,17 @@ impl CorrectionStatus {
         Some(Self { reason, generation, ..Self::parse(condition.message.text()) })
     }
 
+    /// Returns true if the condition is a record with a word that this version does not know: its message begins as ours
+    /// does, and its reason or the ending after its claim is another one.
+    #[must_use]
+    pub fn is_of_newer_version(condition: &Condition) -> bool {
+        let (correction, rest) = parse_correction(condition.message.text());
+        let claim = parse_claim(rest).and_then(|(claim, rest)| claim.map(|_| rest));
+        let has_unknown_reason =
+            (correction > 0 || claim.is_some()) && CorrectedReason::parse(&condition.reason).is_none();
+        has_unknown_reason || claim.is_some_and(Ending::is_unknown)
+    }
+
     /// Parses a message alone. A foreign message has correction 0, no claim, and is all text.
     #[must_use]
     pub fn parse(message: &str) -> Self {

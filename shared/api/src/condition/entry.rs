@@ -241,6 +241,14 @@ impl Conditions {
         self.corrected.as_ref().map(|placed| &placed.condition)
     }
 
+    /// Returns true if a newer version of one of the programs wrote a condition, in words that this version does not know.
+    /// A program that would overwrite it could lose a claim or a doubt.
+    #[must_use]
+    pub fn are_of_newer_version(&self) -> bool {
+        self.corrected().is_some_and(super::CorrectionStatus::is_of_newer_version)
+            || self.observed().is_some_and(super::CurrentVerdict::is_of_newer_version)
+    }
+
     /// Returns the controller's record, with the larger K of both conditions. Without reason if our
     /// condition is absent.
     #[must_use]

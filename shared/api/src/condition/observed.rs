@@ -29,6 +29,15 @@ impl CurrentVerdict {
         Some(Self { reason, tag, generation: condition.observed_generation })
     }
 
+    /// Returns true if the condition is a verdict with a word that this version does not know: a part of the tag, or a
+    /// reason before a tag.
+    #[must_use]
+    pub fn is_of_newer_version(condition: &Condition) -> bool {
+        let has_tag = || condition.message.tag().is_some_and(|tag| tag.desired_hash.is_some());
+        let has_unknown_reason = ObservedReason::parse(&condition.reason).is_none() && has_tag();
+        has_unknown_reason || Tag::is_of_newer_version(condition.message.text())
+    }
+
     /// Returns true if it refers to the same spec: the same generation, or for a kind without generations the
     /// same desired state.
     #[must_use]
@@ -132,6 +141,45 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_newer_version_are_told_from_texts_of_others() {
+        let observed = |reason: &str, message: &str| Condition {
+            kind: ConditionKind::Observed,
+            status: ConditionStatus::False,
+            reason: reason.into(),
+            message: message.into(),
+            observed_generation: Some(1),
+            last_transition_time: "2026-01-01T00:00:00Z".into(),
+        };
+        for (reason, message, expected) in [
+            ("InSync", "text [desired 3f2a9c71d04b58e6]", false),
+            ("InSync", "text [desired 3f2a9c71d04b58e6, later]", true),
+            ("InSync", "text [desired 3f2a9c71d04b58e6, generation 3]", true),
+            ("Later", "text [desired 3f2a9c71d04b58e6]", true),
+            ("Later", "text", false),
+            ("InSync", "text [later]", false),
+            ("InSync", "text [desired 3f2a9c71d04b58e6] more", false),
+        ] {
+            assert_eq!(CurrentVerdict::is_of_newer_version(&observed(reason, message)), expected, "{reason} {message}");
+        }
+        let corrected =
+            |reason: &str, message: &str| Condition { kind: ConditionKind::Corrected, ..observed(reason, message) };
+        for (reason, message, expected) in [
+            ("CorrectionApplied", "correction 7, owns \"web\": updated [scope 3f2a9c71, replaced]", false),
+            ("CorrectionApplied", "correction 7, owns \"web\": updated [scope 3f2a9c71, later 9]", true),
+            ("CorrectionApplied", "owns \"web\": text [scope 3f2a9c71, later]", true),
+            ("CorrectionApplied", "correction 7: text [scope 3f2a9c71, later]", false),
+            ("CorrectionApplied", "correction 7, owns \"web\": text [later]", false),
+            ("CorrectionApplied", "correction 7, owns \"web [scope 3f2a9c71, later]\": text [scope 3f2a9c71]", false),
+            ("Later", "correction 7: text", true),
+            ("Later", "claims \"web\": text", true),
+            ("Later", "text", false),
+        ] {
+            let condition = corrected(reason, message);
+            assert_eq!(CorrectionStatus::is_of_newer_version(&condition), expected, "{reason} {message}");
+        }
+    }
 
     #[test]
     fn a_clock_set_back_moves_no_transition_back() {

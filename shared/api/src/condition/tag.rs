@@ -48,6 +48,17 @@ impl Tag {
         Self::split(message).1
     }
 
+    /// Returns true if a message ends with a tag that has a part which this version does not know.
+    #[must_use]
+    pub fn is_of_newer_version(message: &str) -> bool {
+        let is_newer = |brackets: &str| {
+            let inside = brackets.strip_prefix("[desired ").and_then(|inside| inside.strip_suffix(']'));
+            let hash = inside.and_then(|inside| inside.split(", ").next());
+            (hash.and_then(DesiredHash::parse).is_some() && Self::parse(brackets).is_none()).then_some(())
+        };
+        split_brackets(message, is_newer).is_some()
+    }
+
     /// Splits a message from its tag.
     #[must_use]
     pub fn split(message: &str) -> (&str, Option<Self>) {

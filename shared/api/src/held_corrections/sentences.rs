@@ -63,6 +63,14 @@ impl ObjectHold {
                 "the objects of another target of the same scope are not known to the controller; its /readyz names the target. That ends \
                  once the target's ConfigMap is back, or after `kubectl drift forget` of it"
             }
+            ObjectReason::ReadUnproved => {
+                "the target's read has found nothing yet, so one object is created first; the others follow once a poll finds it. If none \
+                 does, correct the read, or request a retry"
+            }
+            ObjectReason::NewerVersion => {
+                "a newer version of the programs wrote a condition of the object, in words that this version does not know: nothing is \
+                 sent or written for it until both programs have that version"
+            }
         };
         let next = self.until.map(|until| format!("; next try at {}", until.strftime("%Y-%m-%d %H:%M:%S UTC")));
         format!("{cause} ({}){}", self.why.as_str(), next.unwrap_or_default())

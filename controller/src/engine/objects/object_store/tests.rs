@@ -5,6 +5,7 @@ use drift_api::names::FINALIZER;
 use drift_api::{CorrectedReason, IdentityIndex, ObservedReason, Ownership, Selected, Tag};
 
 const CALM: SharedFacts = SharedFacts {
+    is_creating: false,
     state: TargetState::Live,
     attested: true,
     rights: Rights { ownership: Ownership::Held, shared: false },

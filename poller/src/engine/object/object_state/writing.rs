@@ -84,7 +84,7 @@ impl ObjectState {
     /// Returns the next write.
     pub fn next_write(&mut self, now: Moment) -> NextWrite {
         self.writing.take_if(|writing| writing.is_nothing());
-        if !self.is_polled() || self.writing().attempts.is_under_way() {
+        if !self.is_polled() || self.is_of_newer_version || self.writing().attempts.is_under_way() {
             return NextWrite::Nothing;
         }
         let Some(Believed { verdict, .. }) = &self.writing().believed else {

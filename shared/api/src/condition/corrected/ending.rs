@@ -13,6 +13,9 @@ use crate::condition::{DesiredHash, NotedSecrets, StoredIds, UnseenCreate};
 use crate::identity::ScopeId;
 use crate::short_hash::parse_short_hash;
 
+/// The beginning of each ending after a claim.
+const SCOPE: &str = " [scope ";
+
 /// The beginning of the part with the secrets, which follows the scope.
 const SECRETS: &str = ", secrets ";
 
@@ -47,6 +50,15 @@ impl Ending {
         let is_of_claim = scope.is_some() || has_facts || replaced || unseen.is_some();
         let is_alone = !is_of_claim && exists.is_some();
         if is_alone { (rest, Self { exists, ..Self::default() }) } else { (text, Self::default()) }
+    }
+
+    /// Returns true if a text ends with an ending that has a part which this version does not know.
+    pub(super) fn is_unknown(text: &str) -> bool {
+        let Some(ending) = text.rfind(SCOPE).map(|start| &text[start..]).filter(|ending| ending.ends_with(']')) else {
+            return false;
+        };
+        let id = ending[SCOPE.len()..].split([',', ']']).next();
+        id.and_then(ScopeId::parse).is_some() && Self::parse(ending).is_none()
     }
 
     fn parse(text: &str) -> Option<Self> {
