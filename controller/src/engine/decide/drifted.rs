@@ -188,16 +188,20 @@ fn decide_timing(
         return Decision::Wait { until, why: Held::OutsideWindow };
     }
     let correction = correction();
+    without_room(situation, status, &correction).unwrap_or_else(|| Decision::Correct(Box::new(correction)))
+}
+
+/// Waits for the proof of the read, or for a place in the limits of the target.
+fn without_room(situation: &Situation<'_>, status: &CorrectionStatus, correction: &Correction) -> Option<Decision> {
     // A replacement is not left without its create.
     if correction.creating.is_some() && !situation.surroundings.may_create && !status.replaced {
-        return Decision::Nothing(Held::ReadUnproved);
+        return Some(Decision::Nothing(Held::ReadUnproved));
     }
     match situation.surroundings.room {
-        Room::Free => {}
-        Room::AfterAnEnd => return Decision::Nothing(Held::Limited),
-        Room::From(until) => return Decision::Wait { until, why: Held::Limited },
+        Room::Free => None,
+        Room::AfterAnEnd => Some(Decision::Nothing(Held::Limited)),
+        Room::From(until) => Some(Decision::Wait { until, why: Held::Limited }),
     }
-    Decision::Correct(Box::new(correction))
 }
 
 /// Waits for an edit or a request after a replacement that did not remove the difference, and says so once.

@@ -522,7 +522,8 @@ fn one_create_is_open_until_the_read_has_found_something() {
     let effects = bench.step(Input::Tick);
     assert_eq!((operations(&effects).len(), held(&effects)), (1, [("read_unproved", -1)].into()));
 
-    let owned = |ending: &str| format!("correction 8, owns \"a\": create: no answer [scope 3f2a9c71{ending}]");
+    let scope = bench.engine.text.scope.id;
+    let owned = |ending: &str| format!("correction 8, owns \"a\": create: no answer [scope {scope}{ending}]");
     let in_doubt = owned(", creating 8-3f2a9c71-1");
     let mut bench = Bench::of(&text);
     let open = posted(&bench, "a", 1, ("ExternalMissing", "correction 7"), &in_doubt);

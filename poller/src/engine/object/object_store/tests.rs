@@ -335,6 +335,37 @@ fn an_unwritten_change_takes_back_the_attestation() {
     }
 }
 
+#[test]
+fn nothing_is_written_over_words_of_a_newer_version() {
+    let (uid, fields) = (Uid::from("a"), json!({"id": "x", "a": 1}));
+    let verdict = |message: String| json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": message, "observedGeneration": 1});
+    let newer = verdict(tag("x").replace(']', ", later]"));
+    let record = json!({"type": "driftCorrected", "status": "True", "reason": "CorrectionApplied", "message": "correction 1, owns \"x\": created [scope 3f2a9c71, later 9]"});
+    for conditions in [json!([newer]), json!([verdict(tag("x")), record])] {
+        let mut objects = objects();
+        let seen = object(&objects, "a", &fields, &json!({"conditions": conditions}));
+        objects.see(seen, at(0));
+        objects.note_listed(at(0).moment);
+        let poll = |objects: &mut ObjectStore, seconds: u64| {
+            let begun = objects.update(&uid, at(seconds).moment, |state| state.begin_poll(at(seconds))).unwrap();
+            objects.update(&uid, at(seconds).moment, |state| {
+                state.finish_poll(begun, Finding::Differs("x".into()), at(seconds).moment);
+                state.next_write(at(seconds).moment)
+            })
+        };
+        let writes: Vec<_> = (8..12).map(|seconds| poll(&mut objects, seconds)).collect();
+        assert!(writes.iter().all(|write| *write == Some(NextWrite::Nothing)), "{writes:?}");
+        assert_eq!(objects.attested_except(at(12).moment), Some(Exceptions::from_iter([uid.clone()])));
+        assert!(objects.unwritten().is_some_and(|one| one.word == UnwrittenWord::NewerVersion));
+        let mut plain = object(&objects, "a", &fields, &json!({"conditions": [verdict(tag("x"))]}));
+        plain.resource_version = "2".into();
+        objects.see(plain, at(13));
+        let writes: Vec<_> = (14..18).map(|seconds| poll(&mut objects, seconds)).collect();
+        assert!(writes.iter().any(|write| matches!(write, Some(NextWrite::Write(..)))), "{writes:?}");
+        assert!(objects.unwritten().is_none());
+    }
+}
+
 /// An object that another writer marked as drifted, in this version.
 fn called_drifted(objects: &ObjectStore, uid: &str, version: u32) -> LeanObject {
     let message = format!("said {version} times: {}", tag(uid));
