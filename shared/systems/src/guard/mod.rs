@@ -1,5 +1,6 @@
 //! The guards of each connection to an external system: allowed addresses, trusted certificates, limits of a host.
 
+pub(crate) mod allowance;
 pub(crate) mod clock;
 pub(crate) mod connect_errors;
 pub(crate) mod dialling;

@@ -12,7 +12,8 @@ use tokio::net::TcpStream;
 use super::failure::LdapFailure;
 use super::messages::{self, SearchLimits, message, start_tls};
 use super::parameters::{DirectoryParameters, Protection};
-use super::responses::{MAX_RESULT_BYTES, Response, SearchAnswer, read_message};
+use super::responses::{RESULT, Response, SEARCH, SearchAnswer, read_message};
+use crate::guard::allowance::Allowance;
 use crate::guard::dialling::DialRules;
 use crate::guard::stream::{Wire, connect, handshake, in_time, trusting};
 
@@ -59,9 +60,6 @@ impl DirectoryServer<'_> {
     }
 }
 
-/// Maximum bytes of the entries of a search. A group with 10,000 members has about 600 KiB.
-const MAX_SEARCH_BYTES: usize = 1024 * 1024;
-
 const UNEXPECTED: LdapFailure = LdapFailure::Unreachable("the answer is not the one to the request");
 
 /// One session, bound as an account.
@@ -75,7 +73,7 @@ impl Session {
     pub(super) async fn open(parameters: &DirectoryParameters, rules: &DialRules) -> Result<Self, LdapFailure> {
         let mut session = Self { wire: in_time(dial(parameters, rules)).await?, last_id: 1 };
         session.send(&messages::bind(&parameters.bind_dn, parameters.password.expose_secret())).await?;
-        let answer = session.receive(&mut { MAX_RESULT_BYTES }).await?;
+        let answer = session.receive(&mut Allowance::of(RESULT)).await?;
         match Response::parse(&answer, session.last_id)? {
             Response::Bind(ResultCode::SUCCESS) => Ok(session),
             Response::Bind(code) => Err(LdapFailure::NotBound(code)),
@@ -99,12 +97,13 @@ impl Session {
 
     async fn search(&mut self, search: &Search, limits: SearchLimits) -> Result<SearchAnswer, LdapFailure> {
         self.send(&messages::search(search, limits)).await?;
-        let mut allowance = MAX_SEARCH_BYTES;
+        let mut allowance = Allowance::of(SEARCH);
         let mut found: Vec<Value> = Vec::new();
         loop {
             let answer = self.receive(&mut allowance).await?;
             match Response::parse(&answer, self.last_id)? {
-                Response::Entry(entry) => found.push(entry.to_result(search)?),
+                Response::Entry(_) if found.len() >= limits.entries as usize => return Err(UNEXPECTED),
+                Response::Entry(entry) => found.push(entry.to_result(search, &mut allowance)?),
                 // What is there is unknown, so a missing entry proves nothing.
                 Response::Reference => {
                     return Err(LdapFailure::Unreadable("a part of it is on another server (referral)"));
@@ -126,7 +125,7 @@ impl Session {
 
     pub(super) async fn change(&mut self, change: &Change) -> Result<(), LdapFailure> {
         self.send(&messages::change(change)).await?;
-        let answer = self.receive(&mut { MAX_RESULT_BYTES }).await?;
+        let answer = self.receive(&mut Allowance::of(RESULT)).await?;
         match Response::parse(&answer, self.last_id)? {
             Response::Changed(ResultCode::SUCCESS) => Ok(()),
             Response::Changed(code) => Err(LdapFailure::Answered(code)),
@@ -147,7 +146,7 @@ impl Session {
         Ok(self.wire.flush().await?)
     }
 
-    async fn receive(&mut self, allowance: &mut usize) -> Result<Vec<u8>, LdapFailure> {
+    async fn receive(&mut self, allowance: &mut Allowance) -> Result<Vec<u8>, LdapFailure> {
         read_message(&mut self.wire, allowance).await
     }
 }
@@ -169,7 +168,7 @@ pub(super) async fn dial(parameters: &DirectoryParameters, rules: &DialRules) ->
 /// Reads exactly one message: anything after it was not sent under TLS, and the handshake rejects it.
 async fn ask_for_tls(stream: &mut TcpStream) -> Result<(), LdapFailure> {
     stream.write_all(&message(START_TLS_ID, &start_tls())).await?;
-    let mut allowance = MAX_RESULT_BYTES;
+    let mut allowance = Allowance::of(RESULT);
     match Response::parse(&read_message(stream, &mut allowance).await?, START_TLS_ID)? {
         Response::Extended(code) if code.0 == 0 => Ok(()),
         _ => Err(LdapFailure::Unreachable("the server does not begin TLS")),

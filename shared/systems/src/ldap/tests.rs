@@ -9,8 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::messages::message;
-use super::responses::{MAX_RESULT_BYTES, Response, read_message};
+use super::responses::{RESULT, Response, SEARCH, read_message};
 use super::*;
+use crate::guard::allowance::Allowance;
 use crate::guard::host_health::HostReply;
 
 const REFERRAL: &str = "a part of it is on another server (referral)";
@@ -84,10 +85,10 @@ async fn server(bind: u32, answers: Vec<Vec<Vec<u8>>>) -> DirectoryParameters {
     let url = format!("ldap://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read_message(&mut stream, &mut { MAX_RESULT_BYTES }).await.unwrap();
+        read_message(&mut stream, &mut Allowance::of(RESULT)).await.unwrap();
         stream.write_all(&message(2, &result(0x61, bind))).await.unwrap();
         for (operations, id) in answers.into_iter().filter(|_| bind == 0).zip(3..) {
-            read_message(&mut stream, &mut { MAX_RESULT_BYTES }).await.unwrap();
+            read_message(&mut stream, &mut Allowance::of(RESULT)).await.unwrap();
             for operation in operations {
                 stream.write_all(&message(id, &operation)).await.unwrap();
             }
@@ -200,6 +201,13 @@ async fn a_server_that_sends_too_much_is_cut_off() {
     let large = entry(&[("mail", &[&vec![b'a'; 700_000]]), ("cn", &[b"c"]), CLASS]);
     let found = search(SearchScope::Subtree, 0, vec![large.clone(), large]).await;
     assert_eq!(found, Err(LdapFailure::Unreadable("larger than 1 MiB")));
+    // Empty values and empty entries take more memory than bytes on the wire.
+    let hollow = entry(&[("mail", &vec![&b""[..]; 100_000]), ("cn", &[b"c"]), CLASS]);
+    let found = search(SearchScope::Subtree, 0, vec![hollow]).await;
+    assert_eq!(found, Err(LdapFailure::Unreadable("more than 100,000 values")));
+    let bare = entry(&[("cn", &[b"c"]), CLASS]);
+    let found = search(SearchScope::Subtree, 0, vec![bare; 3]).await;
+    assert_eq!(found, Err(LdapFailure::Unreachable("the answer is not the one to the request")));
     // Elements within elements, more than a stack has frames.
     let deep = (0..20_000).fold(Vec::new(), |mut deep: Vec<u8>, _| {
         // The length reaches to the end, as written from the inside out.
@@ -241,7 +249,7 @@ proptest::proptest! {
         let framed = [b"\x02\x01\x03\x64".to_vec(), bytes.clone()].concat();
         for message in [bytes, framed] {
             if let Ok(Response::Entry(entry)) = Response::parse(&message, 3) {
-                let _ = entry.to_json(&["a".to_owned()]);
+                let _ = entry.to_json(&["a".to_owned()], &mut Allowance::of(SEARCH));
             }
         }
     }

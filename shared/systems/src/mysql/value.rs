@@ -6,7 +6,8 @@ use mysql_async::consts::ColumnType;
 use mysql_async::{Column, Value as Stored};
 use serde_json::{Map, Number, Value};
 
-use crate::sql::value::{MALFORMED, Nodes, exact, parsed};
+use crate::guard::allowance::Allowance;
+use crate::sql::value::{MALFORMED, check_columns, exact, parsed, row_allowance};
 
 /// Character set of values that are not texts (`binary`).
 const BINARY: u16 = 63;
@@ -39,15 +40,7 @@ impl Columns {
     pub(super) fn of(columns: &[Column]) -> Result<Self, &'static str> {
         let columns = columns.iter().map(|column| (column.name_str().into_owned(), kind_of(column)));
         let columns: Vec<_> = columns.collect();
-        if columns.is_empty() {
-            return Err("it has no columns");
-        }
-        let is_repeated = |(position, (name, _)): (usize, &(String, Kind))| {
-            columns.iter().skip(position + 1).any(|(other, _)| other == name)
-        };
-        if columns.iter().enumerate().any(is_repeated) {
-            return Err("two columns have one name");
-        }
+        check_columns(columns.iter().map(|(name, _)| name.as_str()))?;
         Ok(Self(columns))
     }
 
@@ -56,11 +49,11 @@ impl Columns {
     /// # Errors
     /// Fails if a value does not match its column, or there are too many values.
     pub(super) fn json_of(&self, row: Vec<Stored>) -> Result<Value, &'static str> {
-        let mut nodes = Nodes::of_row();
+        let mut allowance = row_allowance();
         let mut fields = Map::new();
         for ((name, kind), stored) in self.0.iter().zip(row) {
-            nodes.take(1)?;
-            fields.insert(name.clone(), json_of(*kind, stored, &mut nodes)?);
+            allowance.take_values(1)?;
+            fields.insert(name.clone(), json_of(*kind, stored, &mut allowance)?);
         }
         Ok(Value::Object(fields))
     }
@@ -90,7 +83,7 @@ pub(super) fn bytes_of(row: &[Stored]) -> usize {
     row.iter().map(size).sum()
 }
 
-fn json_of(kind: Kind, stored: Stored, nodes: &mut Nodes) -> Result<Value, &'static str> {
+fn json_of(kind: Kind, stored: Stored, allowance: &mut Allowance) -> Result<Value, &'static str> {
     Ok(match stored {
         Stored::NULL => Value::Null,
         Stored::Int(0) | Stored::UInt(0) if kind == Kind::Boolean => Value::Bool(false),
@@ -112,13 +105,13 @@ fn json_of(kind: Kind, stored: Stored, nodes: &mut Nodes) -> Result<Value, &'sta
             let (sign, hours) = (if is_negative { "-" } else { "" }, u32::from(hours) + days * 24);
             Value::from(format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{}", fraction(micros)))
         }
-        Stored::Bytes(bytes) => of_bytes(kind, bytes, nodes)?,
+        Stored::Bytes(bytes) => of_bytes(kind, bytes, allowance)?,
     })
 }
 
-fn of_bytes(kind: Kind, bytes: Vec<u8>, nodes: &mut Nodes) -> Result<Value, &'static str> {
+fn of_bytes(kind: Kind, bytes: Vec<u8>, allowance: &mut Allowance) -> Result<Value, &'static str> {
     Ok(match kind {
-        Kind::Json => parsed(&bytes, nodes)?,
+        Kind::Json => parsed(&bytes, allowance)?,
         Kind::Bytes => Value::from(hex(&bytes)),
         Kind::Boolean => Value::Bool(bits(&bytes)? != 0),
         Kind::Bits => whole(bits(&bytes)?),
@@ -224,7 +217,7 @@ mod tests {
         assert!(Columns::of(&[column("a"), column("b")]).is_ok());
         assert!(Columns::of(&[column("a"), column("a")]).is_err());
         assert!(Columns::of(&[]).is_err());
-        let broken = json_of(Kind::Other, Stored::Bytes(vec![255]), &mut Nodes::of_row());
+        let broken = json_of(Kind::Other, Stored::Bytes(vec![255]), &mut row_allowance());
         assert_eq!(broken, Err(MALFORMED));
     }
 }

@@ -12,7 +12,7 @@ use tokio_postgres::{Client, Row, Statement};
 use crate::postgres::value::json_of;
 use crate::postgres::wire::Allowance;
 use crate::sql::SqlFailure;
-use crate::sql::value::Nodes;
+use crate::sql::value::{check_columns, row_allowance};
 
 /// Maximum prepared queries of one connection. A target has one, and another for each variation of its text.
 const KEPT_STATEMENTS: usize = 64;
@@ -54,15 +54,7 @@ impl Statements {
         let written = client.prepare(query).await?;
         let columns = written.columns().iter().map(|column| (column.name().to_owned(), column.type_().clone()));
         let columns: Vec<(String, Type)> = columns.collect();
-        if columns.is_empty() {
-            return Err(SqlFailure::Unreadable("it has no columns"));
-        }
-        let is_repeated = |(position, (name, _)): (usize, &(String, Type))| {
-            columns.iter().skip(position + 1).any(|(other, _)| other == name)
-        };
-        if columns.iter().enumerate().any(is_repeated) {
-            return Err(SqlFailure::Unreadable("two columns have one name"));
-        }
+        check_columns(columns.iter().map(|(name, _)| name.as_str())).map_err(SqlFailure::Unreadable)?;
         let around = around(query, &columns, max_rows);
         self.allowance.request(around.len());
         let statement = client.prepare(&around).await?;
@@ -91,11 +83,11 @@ fn around(query: &str, columns: &[(String, Type)], max_rows: Option<usize>) -> S
 impl Prepared {
     /// Converts one row to JSON, with columns by name.
     pub(super) fn json_of(&self, row: &Row) -> Result<Value, SqlFailure> {
-        let mut nodes = Nodes::of_row();
+        let mut allowance = row_allowance();
         let mut fields = Map::new();
         for (position, (name, kind)) in self.columns.iter().enumerate() {
             let text: Option<&str> = row.try_get(position)?;
-            fields.insert(name.clone(), json_of(kind, text, &mut nodes).map_err(SqlFailure::Unreadable)?);
+            fields.insert(name.clone(), json_of(kind, text, &mut allowance).map_err(SqlFailure::Unreadable)?);
         }
         Ok(Value::Object(fields))
     }

@@ -3,18 +3,19 @@
 use serde_json::{Number, Value};
 use tokio_postgres::types::{Kind, Type};
 
-use crate::sql::value::{MALFORMED, Nodes, exact, parsed};
+use crate::guard::allowance::Allowance;
+use crate::sql::value::{MALFORMED, exact, parsed};
 
 /// Converts a value of this type from its text. `None` is NULL.
 ///
 /// # Errors
 /// Fails if the text does not match the type, or there are too many values.
-pub(crate) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Result<Value, &'static str> {
-    nodes.take(1)?;
+pub(crate) fn json_of(kind: &Type, text: Option<&str>, allowance: &mut Allowance) -> Result<Value, &'static str> {
+    allowance.take_values(1)?;
     let Some(text) = text else { return Ok(Value::Null) };
     match kind.kind() {
-        Kind::Array(item) => return array(item, text, nodes),
-        Kind::Domain(base) => return json_of(base, Some(text), nodes),
+        Kind::Array(item) => return array(item, text, allowance),
+        Kind::Domain(base) => return json_of(base, Some(text), allowance),
         _ => {}
     }
     Ok(match *kind {
@@ -30,7 +31,7 @@ pub(crate) fn json_of(kind: &Type, text: Option<&str>, nodes: &mut Nodes) -> Res
             text.parse().ok().and_then(Number::from_f64).map_or_else(|| Value::from(text), Value::Number)
         }
         Type::TIMESTAMPTZ | Type::TIMESTAMP => Value::from(moment(text)),
-        Type::JSON | Type::JSONB => parsed(text.as_bytes(), nodes)?,
+        Type::JSON | Type::JSONB => parsed(text.as_bytes(), allowance)?,
         _ => Value::from(text),
     })
 }
@@ -48,9 +49,9 @@ fn moment(text: &str) -> String {
 }
 
 /// Parses `{a,"b c",NULL,{…}}`, with its bounds in front if they are not the default.
-fn array(item: &Type, text: &str, nodes: &mut Nodes) -> Result<Value, &'static str> {
+fn array(item: &Type, text: &str, allowance: &mut Allowance) -> Result<Value, &'static str> {
     let text = if text.starts_with('[') { text.split_once('=').ok_or(MALFORMED)?.1 } else { text };
-    let mut reader = ArrayReader { rest: text, item, nodes };
+    let mut reader = ArrayReader { rest: text, item, allowance };
     let value = reader.list(0)?;
     if reader.rest.is_empty() { Ok(value) } else { Err(MALFORMED) }
 }
@@ -61,7 +62,7 @@ const MAX_DIMENSIONS: usize = 6;
 struct ArrayReader<'a, 'n> {
     rest: &'a str,
     item: &'a Type,
-    nodes: &'n mut Nodes,
+    allowance: &'n mut Allowance,
 }
 
 impl ArrayReader<'_, '_> {
@@ -76,12 +77,12 @@ impl ArrayReader<'_, '_> {
         loop {
             items.push(match self.rest.chars().next() {
                 Some('{') => {
-                    self.nodes.take(1)?;
+                    self.allowance.take_values(1)?;
                     self.list(depth + 1)?
                 }
                 Some('"') => {
                     let text = self.quoted()?;
-                    json_of(self.item, Some(&text), self.nodes)?
+                    json_of(self.item, Some(&text), self.allowance)?
                 }
                 _ => self.bare()?,
             });
@@ -105,7 +106,7 @@ impl ArrayReader<'_, '_> {
         let end = self.rest.find([',', '}', ';']).ok_or(MALFORMED)?;
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
-        json_of(self.item, (text != "NULL").then_some(text), self.nodes)
+        json_of(self.item, (text != "NULL").then_some(text), self.allowance)
     }
 
     fn quoted(&mut self) -> Result<String, &'static str> {
@@ -129,11 +130,11 @@ impl ArrayReader<'_, '_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::sql::value::{MAX_NODES, TOO_MANY};
+    use crate::sql::value::{MAX_NODES, TOO_MANY, row_allowance};
     use serde_json::json;
 
     fn value(kind: &Type, text: &str) -> Result<Value, &'static str> {
-        json_of(kind, Some(text), &mut Nodes::of_row())
+        json_of(kind, Some(text), &mut row_allowance())
     }
 
     #[test]
@@ -169,7 +170,7 @@ mod tests {
         for (kind, text, expected) in table {
             assert_eq!(value(&kind, text), Ok(expected), "{kind} {text}");
         }
-        assert_eq!(json_of(&Type::INT4, None, &mut Nodes::of_row()), Ok(Value::Null));
+        assert_eq!(json_of(&Type::INT4, None, &mut row_allowance()), Ok(Value::Null));
     }
 
     #[test]

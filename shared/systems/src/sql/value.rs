@@ -1,10 +1,16 @@
 //! Values that both dialects convert alike.
 
+use std::collections::HashSet;
+
 use drift_language::parse_json;
 use serde_json::{Number, Value};
 
+use crate::guard::allowance::{Allowance, Limits};
+
 /// Maximum values of one row: 16 MiB of memory, the same as for an HTTP response.
 pub(crate) const MAX_NODES: usize = 200_000;
+/// Maximum columns of a result, the most of a MySQL table. PostgreSQL has at most 1,664.
+const MAX_COLUMNS: usize = 4_096;
 /// The message about a row with more.
 pub(crate) const TOO_MANY: &str = "too many values";
 /// The message about a value that does not match its type.
@@ -12,28 +18,32 @@ pub(crate) const MALFORMED: &str = "a value is not of its column's type";
 /// Number of digits that a double always represents exactly.
 const EXACT_DIGITS: usize = 15;
 
-/// The remaining values of a row.
-#[derive(Debug)]
-pub(crate) struct Nodes(usize);
+/// Returns the allowance of one row. The bytes of the whole result are counted where they are read.
+pub(crate) const fn row_allowance() -> Allowance {
+    Allowance::of(Limits { bytes: 0, too_large: "", values: MAX_NODES, too_many: TOO_MANY })
+}
 
-impl Nodes {
-    pub(crate) fn of_row() -> Self {
-        Self(MAX_NODES)
+/// Checks the names of a result's columns.
+///
+/// # Errors
+/// Fails if there are none or too many, or two are equal.
+pub(crate) fn check_columns<'n>(mut names: impl ExactSizeIterator<Item = &'n str>) -> Result<(), &'static str> {
+    match names.len() {
+        0 => return Err("it has no columns"),
+        1..=MAX_COLUMNS => {}
+        _ => return Err("it has more than 4,096 columns"),
     }
-
-    pub(crate) fn take(&mut self, nodes: usize) -> Result<(), &'static str> {
-        self.0 = self.0.checked_sub(nodes).ok_or(TOO_MANY)?;
-        Ok(())
-    }
+    let mut known = HashSet::new();
+    if names.all(|name| known.insert(name)) { Ok(()) } else { Err("two columns have one name") }
 }
 
 /// Parses a JSON value.
-pub(crate) fn parsed(text: &[u8], nodes: &mut Nodes) -> Result<Value, &'static str> {
-    let parsed = parse_json(text, nodes.0).map_err(|error| match error {
+pub(crate) fn parsed(text: &[u8], allowance: &mut Allowance) -> Result<Value, &'static str> {
+    let parsed = parse_json(text, allowance.values_left()).map_err(|error| match error {
         drift_language::JsonError::Malformed => MALFORMED,
         drift_language::JsonError::TooManyNodes => TOO_MANY,
     })?;
-    nodes.take(count(&parsed))?;
+    allowance.take_values(count(&parsed))?;
     Ok(parsed)
 }
 
