@@ -22,6 +22,9 @@ use crate::engine::poll::http_reply::judge_page;
 /// Maximum pages of one traversal, because a faulty server could name a next page for ever.
 const MAX_PAGES: usize = 1_000;
 
+/// Maximum bytes that `next` adds to the body of the first page's request. A cursor has a few hundred.
+const MAX_NEXT_BYTES: usize = 64 * 1024;
+
 /// A traversal in progress.
 #[derive(Debug)]
 pub struct Traversal<'r> {
@@ -30,6 +33,8 @@ pub struct Traversal<'r> {
     request: HttpRequest,
     /// Fingerprints of the requested pages.
     asked: HashSet<u64>,
+    /// Maximum bytes of a request's body.
+    max_body: usize,
     gathering: Gathering<'r>,
 }
 
@@ -38,7 +43,8 @@ impl<'r> Traversal<'r> {
     #[must_use]
     pub fn new(read: &'r HttpRead, collection: &'r Collection, request: HttpRequest, wanted: HashSet<String>) -> Self {
         let asked = HashSet::from([fingerprint(&request)]);
-        Self { read, collection, request, asked, gathering: Gathering::new(&collection.keys, wanted) }
+        let max_body = request.body.as_ref().map_or(0, |body| body.len()) + MAX_NEXT_BYTES;
+        Self { read, collection, request, asked, max_body, gathering: Gathering::new(&collection.keys, wanted) }
     }
 
     /// Processes the response to the running request.
@@ -113,7 +119,11 @@ impl<'r> Traversal<'r> {
     fn set_fields(&mut self, fields: &Map<String, Value>) -> Result<(), Failure> {
         if let Some(body) = &self.read.first.request.body {
             let sent = self.request.body.as_deref().unwrap_or_default();
-            self.request.body = Some(body.with_fields(sent, fields).map_err(|cause| invalid(&cause))?);
+            let body = body.with_fields(sent, fields).map_err(|cause| invalid(&cause))?;
+            if body.len() > self.max_body {
+                return Err(invalid(&format_args!("next makes the body more than {MAX_NEXT_BYTES} bytes larger")));
+            }
+            self.request.body = Some(body);
             return Ok(());
         }
         let sent = self.request.url.query().unwrap_or_default();

@@ -211,6 +211,23 @@ fn a_page_has_no_longer_url_than_other_requests() {
 }
 
 #[test]
+fn pages_cannot_fill_the_body_of_the_request() {
+    let read = READ.replace(r#"url: "http://h/roles?page=1""#, r#"url: "http://h/", method: POST, body: {limit: 5}"#);
+    let target = collection(&read);
+    let read = target.read.http().unwrap();
+    let first = read.render(&json!({})).unwrap();
+    let mut traversal = Traversal::new(read, read.collection.as_ref().unwrap(), first, HashSet::new());
+    let mut pages = (0..).map(|number| page(&json!([]), &json!({format!("k{number}"): "x".repeat(10_000)})));
+    let failure = loop {
+        match traversal.take(&pages.next().unwrap()) {
+            Progress::Ask(request) => assert!(request.body.unwrap().len() < 70_000),
+            Progress::Done(result) => break result.map(|_| ()).unwrap_err(),
+        }
+    };
+    assert!(failure.text.ends_with("next makes the body more than 65536 bytes larger"), "{failure:?}");
+}
+
+#[test]
 fn an_endless_collection_comes_to_an_end() {
     let target = collection(READ);
     let pages: Vec<_> = (2..2_000).map(|number| page(&json!([]), &json!(format!("?page={number}")))).collect();
