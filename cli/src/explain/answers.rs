@@ -59,7 +59,7 @@ impl Answer {
             let is_secret = holds_secret(&text) || sets_session(&text);
             Some((*name, if is_secret { REDACTED.to_owned() } else { text }))
         };
-        let mut body = body(hidden, target, subject, &reply.body);
+        let mut body = shown_body(hidden, target, subject, &reply.body);
         let end = body.as_ref().map_or(0, |text| text.floor_char_boundary(MAX_SHOWN));
         let is_cut = body.as_ref().is_ok_and(|text| end < text.len());
         if let Ok(text) = &mut body {
@@ -105,7 +105,13 @@ pub(super) fn concealed(subject: Subject<'_>, text: &str) -> String {
     subject.credentials.map_or_else(|| text.to_owned(), |credentials| without_values(credentials.values(), text))
 }
 
-fn body(hidden: &SecretValues, target: &Target, subject: Subject<'_>, body: &ReplyBody) -> Result<String, String> {
+/// Returns the body without secrets, or why it is not shown. Each place that shows an answer shows this text.
+pub(super) fn shown_body(
+    hidden: &SecretValues,
+    target: &Target,
+    subject: Subject<'_>,
+    body: &ReplyBody,
+) -> Result<String, String> {
     let bytes = match body {
         ReplyBody::Whole(bytes) => bytes,
         ReplyBody::TooLarge => return Err("a body above read.http.maxBytes".to_owned()),

@@ -3,17 +3,17 @@
 
 use drift_api::condition::ObservedReason;
 use drift_api::printable::printable;
-use drift_language::Target;
+use drift_language::{SecretValues, Target};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_systems::{HttpReply, ReplyBody};
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::masking::{masked_outside, observed};
+use super::answers::shown_body;
+use super::masking::observed;
 use super::polling::Polled;
 use super::request_body::concealed;
 use super::requests::session_values::session_values;
-use crate::redaction::redacted;
 
 /// Letters of a body that are shown: three lines of a terminal.
 const SHOWN: usize = 200;
@@ -40,17 +40,12 @@ pub fn answer_lines(target: &Target, subject: Subject<'_>, reply: &HttpReply) ->
     };
     let head =
         format!("the answer was status {}, {}, {size}", reply.status.as_u16(), content_type(target, subject, reply));
-    let body = match &reply.body {
-        ReplyBody::Whole(bytes) if !bytes.is_empty() => Some(bytes),
-        _ => None,
+    let is_empty = matches!(&reply.body, ReplyBody::Whole(bytes) if bytes.is_empty());
+    let begins = match (shown_body(&SecretValues::default(), target, subject, &reply.body), &reply.body) {
+        (Ok(text), _) => (!is_empty).then(|| format!("the body begins: {}", beginning(&text))),
+        (Err(why), ReplyBody::Whole(_)) => Some(why),
+        (Err(_), ReplyBody::TooLarge | ReplyBody::Truncated) => None,
     };
-    // The paths of rules are those of `observed`, and this body may have the same values elsewhere.
-    let rules = target.compare.rules.root();
-    let redacts = rules.is_redacted() || rules.redacts_below() || rules.redacts_single_items();
-    let begins = body.map(|bytes| match redacts {
-        true => "the body is not shown, because a rule of the target redacts fields".to_owned(),
-        false => format!("the body begins: {}", beginning(target, subject, bytes)),
-    });
     std::iter::once(head).chain(begins).collect()
 }
 
@@ -69,17 +64,10 @@ fn content_type(target: &Target, subject: Subject<'_>, reply: &HttpReply) -> Str
     }
 }
 
-fn beginning(target: &Target, subject: Subject<'_>, bytes: &[u8]) -> String {
-    let concealed = match observed(target, subject, &Value::from(&*String::from_utf8_lossy(bytes))) {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    let shown = match serde_json::from_str::<Value>(&concealed) {
-        Ok(json) => masked_outside(&json).to_string(),
-        Err(_) => without_attributes(&concealed).lines().map(|line| redacted(line, 1).0 + "\n").collect(),
-    };
-    let words = shown.split(|letter: char| letter.is_whitespace() || letter == '�').filter(|word| !word.is_empty());
-    let line = printable(&words.collect::<Vec<_>>().join(" "));
+fn beginning(body: &str) -> String {
+    let lines: Vec<String> = without_attributes(body).lines().map(printable).collect();
+    let words = lines.iter().flat_map(|line| line.split([' ', '�'])).filter(|word| !word.is_empty());
+    let line = words.collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
@@ -126,6 +114,12 @@ mod tests {
             (404, "text/html; charset=utf-8", page, "<html> <body>Not [2J Found<input></body>"),
             (200, "application/json", r#"{"password": "hunter2", "a": 1}"#, r#"{"a":1,"password":"(redacted)"}"#),
             (200, "", r#"{"password": "hunter2", "a""#, r#"{"password": (redacted), "a""#),
+            (
+                200,
+                "application/xml",
+                "<user><name>u</name><password>hunter2</password></user>",
+                "<user><name>u</name><password>(redacted)</password></user>",
+            ),
             (200, "text/plain", "see https://me:hunter2@h/x?token=hunter2", "(redacted)"),
         ] {
             let lines = lines(status, media, body);
