@@ -4,6 +4,7 @@
 pub(super) mod session_values;
 
 use drift_api::requests::http_request::HttpRequest;
+use drift_api::requests::sql_dialect::Dialect;
 use drift_language::{Auth, AwsKeys, Grant, HttpRead, SecretValues, Source, Target};
 use drift_systems::RecordedExchange;
 use serde_json::Value;
@@ -63,12 +64,16 @@ fn request_lines(target: &Target, request: &Request) -> Vec<String> {
         },
         Request::Sql(query) => {
             let mut lines = vec![query.text.to_string()];
+            let is_mysql =
+                matches!(&target.read.source, Source::Sql(read) if read.connection.dialect == Dialect::Mysql);
+            // The text of a MySQL query has a bare `?` for each.
+            let sign = if is_mysql { "?" } else { "$" };
             let parameters = query.parameters.iter().enumerate();
             lines.extend(parameters.map(|(number, value)| {
                 let value = value
                     .as_ref()
                     .map_or_else(|| "NULL".to_owned(), |text| masked(&Value::from(text.as_str()), None).to_string());
-                format!("${} = {value}", number + 1)
+                format!("{sign}{} = {value}", number + 1)
             }));
             lines
         }

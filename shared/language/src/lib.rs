@@ -1,7 +1,7 @@
 //! The target language: YAML documents parsed into valid targets.
 //!
-//! Pure. `yaml` builds a tree with positions. `raw` reads the tree and collects problems. One file for each section
-//! interprets its content. `document` combines the sections, and `catalogue` selects the active documents.
+//! Pure. `yaml` builds a tree with positions. One file for each section
+//! interprets its content and collects problems. `document` combines the sections, and `catalogue` selects the active documents.
 
 pub mod cel;
 mod checks;

@@ -414,6 +414,38 @@ fn all_problems_are_told_at_once() {
     assert_eq!(problems(&text).len(), 3);
 }
 
+#[test]
+fn a_wrong_item_hides_no_other_mistake() {
+    let text = LEAST
+        .replace("kind: Proxy}", "kind: Proxy, namespaces: [Bad_One, ok, Bad_Two]}")
+        .replace(
+            "  read:",
+            "  notIdentifying: [\"\", spec.x, status.y]\n  allowHosts: [\"http://x\", y, \"a b\"]\n  read:",
+        )
+        .replace("url: \"http", "accept: [200, 700, 9], url: \"http")
+        .replace("  compare:\n", "  compare:\n    desire: {}\n");
+    let places: Vec<String> = problems(&text)
+        .iter()
+        .filter_map(|problem| Some(problem.split_once(' ')?.1.split(": ").next()?.to_owned()))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "objects.namespaces[0]",
+            "objects.namespaces[2]",
+            "notIdentifying[0]",
+            "notIdentifying[2]",
+            "allowHosts[0]",
+            "allowHosts[2]",
+            "read.http.accept[1]",
+            "read.http.accept[2]",
+            "unknown key `desire` in compare",
+        ]
+    );
+    let base = LEAST.replace("  read:", "  base: \"no url\"\n  read:").replace("http://127.0.0.1:8474", "");
+    assert_eq!(problems(&base).len(), 1, "{:?}", problems(&base));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -99,7 +99,7 @@ pub struct CorrectionStatus {
     /// K: the number of corrections after which a poll must look: those with a definite outcome, and creates in doubt.
     /// 0 before the first.
     pub correction: u64,
-    /// Returns the claimed name.
+    /// The claim on the external resource; `None` without one.
     pub claim: Option<Claim>,
     /// The secrets that count as sent. Kept only with a claim.
     pub secrets: NotedSecrets,

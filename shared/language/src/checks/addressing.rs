@@ -20,15 +20,16 @@ const FIRST: [&str; 2] = ["spec", "metadata"];
 
 /// Reads `notIdentifying`: fields in an address that do not select the resource.
 pub(crate) fn read_not_identifying(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<FieldPaths> {
-    let mut fields = FieldPaths::default();
-    for item in reader.items(node, place, 1..=MAX_ENTRIES)? {
+    let paths = reader.list(node, place, 1..=MAX_ENTRIES, |reader, item, place| {
         let text = reader.literal(item, place)?;
         let path: Vec<String> = text.split('.').map(str::to_owned).collect();
         if !FIRST.contains(&&*path[0]) || path.iter().any(String::is_empty) {
             return reader.refuse(item.at, format!("{place}: `{text}` is no field; write it such as spec.format"));
         }
-        fields.insert(path);
-    }
+        Some(path)
+    })?;
+    let mut fields = FieldPaths::default();
+    paths.into_iter().for_each(|path| fields.insert(path));
     Some(fields)
 }
 

@@ -68,7 +68,7 @@ fn a_wrong_rule_is_told_with_what_to_do() {
         ("{path: /s, list: map}", "compare.rules[0].list: a map needs keys, the fields that tell its items apart: write for example keys: [name]".to_owned()),
         ("{path: /s, list: set, keys: [a]}", "compare.rules[0].keys: only list: map has keys".to_owned()),
         ("{path: /s, keys: [a]}", "compare.rules[0].keys: only list: map has keys".to_owned()),
-        ("{path: /s, list: map, keys: [a, a]}", "compare.rules[0].keys: `a` is written twice".to_owned()),
+        ("{path: /s, list: map, keys: [a, a]}", "compare.rules[0].keys[1]: `a` is written twice".to_owned()),
         ("{path: /s, list: sets}", "compare.rules[0].list: unknown `sets`: did you mean `set`? known: ordered, set, map".to_owned()),
         ("{path: /s, as: quantities}", "compare.rules[0].as: unknown `quantities`: did you mean `quantity`? known: quantity, number, duration, timestamp, caseInsensitive, json".to_owned()),
         ("{path: /s, as: bytes}", "compare.rules[0].as: unknown `bytes`; known: quantity, number, duration, timestamp, caseInsensitive, json".to_owned()),

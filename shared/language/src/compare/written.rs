@@ -1,5 +1,7 @@
 //! One rule as written: a path and one or more effects.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::effects::{Effects, Extra, ListKind};
@@ -103,21 +105,17 @@ fn read_list(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<List
 }
 
 fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
-    let items = reader.items(node, place, 1..=MAX_KEYS)?;
-    let mut keys: Vec<String> = Vec::new();
-    for item in items {
+    let mut known = HashSet::new();
+    reader.list(node, place, 1..=MAX_KEYS, |reader, item, place| {
         let key = reader.literal(item, place)?;
-        if key.is_empty() || keys.iter().any(|known| known == key) {
-            let mistake = if key.is_empty() {
-                "a key is the name of a field".to_owned()
-            } else {
-                format!("`{key}` is written twice")
-            };
-            return reader.refuse(item.at, format!("{place}: {mistake}"));
+        if key.is_empty() {
+            return reader.refuse(item.at, format!("{place}: a key is the name of a field"));
         }
-        keys.push(key.to_owned());
-    }
-    Some(keys)
+        if !known.insert(key.to_owned()) {
+            return reader.refuse(item.at, format!("{place}: `{key}` is written twice"));
+        }
+        Some(key.to_owned())
+    })
 }
 
 fn read_tolerance(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Decimal> {

@@ -81,7 +81,7 @@ impl FoundDocument {
     }
 }
 
-/// The byte offset of a line and column in a text.
+/// The offset in characters of a line and column in a text.
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1)).map(|line| line.chars().count());
     before.sum::<usize>() + column.saturating_sub(1)

@@ -231,7 +231,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let fields = reader.fields(spec, "spec", SPEC_KEYS)?;
     let fields = Fields::below(&fields);
     // A mistake in a name would be reported again at each of its uses.
-    read_names(reader, &fields)?;
+    let names = read_names(reader, &fields)?;
     let secrets = reader.or(&fields, "secrets", Vec::new(), read_secrets);
     let objects = reader.needed(&fields, "objects", read_objects);
     let object_may = reader.or(&fields, "objectMay", ObjectMay::default(), read_object_may);
@@ -254,6 +254,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let (interval, timeout) = times?;
     let (read, compare, publish, correct, secrets) = (read?, compare?, publish?, correct?, secrets?);
     let (ready, insecure) = (ready?, insecure?);
+    names?;
     let stored = correct.stored().map(|name| (name, "a step stores"));
     let written = stored.chain(ready.then_some((OBSERVED_GENERATION, "`ready` writes")));
     check_published(reader, &fields, &publish, written)?;

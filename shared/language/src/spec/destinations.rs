@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use crate::network::Network;
 use crate::network::host_patterns::{HostPattern, HostPatterns};
-use crate::yaml::{Node, Reader, all};
+use crate::yaml::{Node, Reader};
 
 /// Maximum entries of either list.
 const MAX_ENTRIES: usize = 100;
 
 pub(crate) fn read_allow_hosts(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Arc<HostPatterns>> {
-    let items = reader.items(node, place, 1..=MAX_ENTRIES)?;
-    let patterns = all(items.iter().map(|item| read_host(reader, item, place)))?;
+    let patterns = reader.list(node, place, 1..=MAX_ENTRIES, read_host)?;
     Some(Arc::new(HostPatterns::new(patterns)))
 }
 
@@ -26,8 +25,7 @@ fn read_host(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HostPa
 }
 
 pub(crate) fn read_allow_networks(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<Network>> {
-    let items = reader.items(node, place, 1..=MAX_ENTRIES)?;
-    all(items.iter().map(|item| read_network(reader, item, place)))
+    reader.list(node, place, 1..=MAX_ENTRIES, read_network)
 }
 
 fn read_network(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Network> {

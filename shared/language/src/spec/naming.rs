@@ -1,8 +1,10 @@
 //! `let`, `base`, `allowHosts` and step names: parts that a target writes once and uses in several places.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::cel::{Scope, Site, TextTemplate, UrlTemplate, is_word};
+use crate::network::host_patterns::{HostPattern, HostPatterns};
 use crate::spec::destinations::read_allow_hosts;
 use crate::yaml::{Fields, Node, Reader, all};
 
@@ -22,14 +24,17 @@ const MAX_LETS: usize = 50;
 /// Maximum characters of a step's name.
 const MAX_STEP_NAME_CHARS: usize = 63;
 
-/// Reads these keys. Templates that are read later see them.
-pub(crate) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<()> {
+/// Reads these keys. Templates that are read later see them. The outer `None` means that no template can be read; the
+/// inner one that `base` or `allowHosts` is invalid, which is not reported again at each of their uses.
+pub(crate) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<()>> {
     let base = reader.optional(fields, "base", read_base);
     let hosts = reader.optional(fields, "allowHosts", read_allow_hosts);
     let lets = reader.optional(fields, "let", read_lets);
-    reader.names_mut().base = base?;
-    reader.names_mut().hosts = hosts?;
-    lets.map(drop)
+    let is_valid = (base.is_some() && hosts.is_some()).then_some(());
+    reader.names_mut().base = base.unwrap_or_else(|| Some("https://base.invalid".to_owned()));
+    reader.names_mut().hosts =
+        hosts.unwrap_or_else(|| HostPattern::parse("*").map(|any| Arc::new(HostPatterns::new(vec![any]))));
+    lets.map(|_| is_valid)
 }
 
 /// Reads a literal URL without a query. A trailing `/` is ignored.

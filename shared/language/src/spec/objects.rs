@@ -1,5 +1,6 @@
 //! `objects`: the Kubernetes objects of a target.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -118,24 +119,17 @@ pub(crate) fn read_cluster_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) ->
 }
 
 fn read_namespaces(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
-    let items = reader.items(node, place, 1..=MAX_NAMESPACES)?;
-    let mut namespaces: Vec<String> = Vec::new();
-    let mut whole = true;
-    for item in items {
-        let Some(name) = reader.literal(item, place) else {
-            whole = false;
-            continue;
-        };
+    let mut known = HashSet::new();
+    let mut namespaces = reader.list(node, place, 1..=MAX_NAMESPACES, |reader, item, place| {
+        let name = reader.literal(item, place)?;
         if !is_dns_label(name) {
-            reader.refuse::<()>(item.at, format!("{place}: `{name}` is no namespace"));
-            whole = false;
-        } else if namespaces.iter().any(|known| known == name) {
-            reader.refuse::<()>(item.at, format!("{place}: `{name}` is written twice"));
-            whole = false;
-        } else {
-            namespaces.push(name.to_owned());
+            return reader.refuse(item.at, format!("{place}: `{name}` is no namespace"));
         }
-    }
+        if !known.insert(name.to_owned()) {
+            return reader.refuse(item.at, format!("{place}: `{name}` is written twice"));
+        }
+        Some(name.to_owned())
+    })?;
     namespaces.sort();
-    whole.then_some(namespaces)
+    Some(namespaces)
 }

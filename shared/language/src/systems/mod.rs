@@ -40,7 +40,6 @@ pub enum Source {
     Http(HttpRead),
     /// A database server.
     Sql(SqlRead),
-    /// A PostgreSQL server.
     /// A directory.
     Ldap(LdapRead),
     /// An object of the cluster.
@@ -66,7 +65,6 @@ pub enum Destination {
     Http(HttpCorrect),
     /// Statements to a database server.
     Sql(SqlCorrect),
-    /// Statements to a PostgreSQL server.
     /// Changes of entries of a directory.
     Ldap(LdapCorrect),
     /// Jobs in the object's namespace.

@@ -54,8 +54,8 @@ fn write_element(
         Value::Object(fields) => {
             let (attributes, children): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| name.starts_with('@'));
             written.push_str(&format!("<{name}"));
-            for (name, value) in attributes {
-                let name = name.trim_start_matches('@');
+            for (name, value) in attributes.into_iter().filter(|(_, value)| !value.is_null()) {
+                let name = name.strip_prefix('@').unwrap_or(name);
                 check_name(name)?;
                 written.push_str(&format!(" {name}=\""));
                 escape(&text(value.clone())?, written)?;
@@ -124,6 +124,8 @@ mod tests {
             (json!({"a><b": "x"}), Err("a key of a map is no name of an element")),
             (json!({"@a": "x"}), Err("a key of a map is no name of an element")),
             (json!({"a": {"@b c": "x"}}), Err("a key of a map is no name of an element")),
+            (json!({"a": {"@b": null, "@c": "1", "d": null}}), Ok("<a c=\"1\"></a>")),
+            (json!({"a": {"@@b": "x"}}), Err("a key of a map is no name of an element")),
             (json!("\u{1}"), Err(UNFIT)),
         ];
         for (value, expected) in table {

@@ -1,5 +1,7 @@
 //! Reads the keys of a map and the items of a list, each with a function for the expected value.
 
+use std::ops::RangeInclusive;
+
 use crate::yaml::fields::{Fields, all};
 use crate::yaml::node::Node;
 use crate::yaml::reader::Reader;
@@ -58,5 +60,17 @@ impl Reader<'_> {
     ) -> Option<Vec<T>> {
         let items = items.iter().enumerate();
         all(items.map(|(position, item)| read(self, item, &format!("{place}[{position}]"))))
+    }
+
+    /// Reads every item of a list with this number of items. All mistakes are recorded, each with its position.
+    pub(crate) fn list<T>(
+        &mut self,
+        node: &Node,
+        place: &str,
+        length: RangeInclusive<usize>,
+        read: impl FnMut(&mut Self, &Node, &str) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let items = self.items(node, place, length)?;
+        self.each(items, place, read)
     }
 }

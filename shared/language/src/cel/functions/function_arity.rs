@@ -8,8 +8,7 @@ use std::ops::RangeInclusive;
 pub(in crate::cel) fn of_global(name: &str) -> RangeInclusive<usize> {
     match name {
         "optional.none" => 0..=0,
-        "capture" | "captureAll" | "matches" | "mergeDeep" | "without" => 2..=2,
-        "merge" => 1..=2,
+        "capture" | "captureAll" | "matches" | "merge" | "mergeDeep" | "without" => 2..=2,
         _ => 1..=1,
     }
 }

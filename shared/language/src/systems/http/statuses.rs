@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::yaml::{Content, Node, Reader, all};
+use crate::yaml::{Content, Node, Reader};
 
 /// Maximum entries of `accept`.
 const MAX_ACCEPT: usize = 32;
@@ -45,8 +45,8 @@ pub(crate) fn read_step_accept(reader: &mut Reader<'_>, node: &Node, place: &str
 }
 
 fn read_set(reader: &mut Reader<'_>, node: &Node, place: &str, further: &[u16]) -> Option<StatusSet> {
-    let items = reader.items(node, place, 1..=MAX_ACCEPT)?;
-    all(items.iter().map(|item| read_statuses(reader, item, place, further))).map(StatusSet)
+    let read = |reader: &mut Reader<'_>, item: &Node, place: &str| read_statuses(reader, item, place, further);
+    reader.list(node, place, 1..=MAX_ACCEPT, read).map(StatusSet)
 }
 
 /// Reads a status or a range: `200-299`.

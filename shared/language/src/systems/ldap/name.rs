@@ -17,6 +17,8 @@ enum State {
     Type(bool),
     /// In its value. True if it has begun.
     Value(bool),
+    /// Behind an attribute type, where only spaces may come before its `=`.
+    TypeEnd,
     /// After a backslash.
     Escape,
     /// After a backslash and one hexadecimal digit.
@@ -28,7 +30,7 @@ pub(super) fn check(text: &str) -> Result<(), &'static str> {
     match scan(text)? {
         State::Value(true) => Ok(()),
         State::Value(false) => Err("an attribute of the DN has no value"),
-        State::Type(_) => Err(PAIRS),
+        State::Type(_) | State::TypeEnd => Err(PAIRS),
         State::Escape | State::HalfEscape => Err(BACKSLASH),
     }
 }
@@ -58,10 +60,11 @@ fn scan(text: &str) -> Result<State, &'static str> {
 
 fn step(state: State, letter: char) -> Result<State, &'static str> {
     Ok(match (state, letter) {
-        (State::Type(has_begun), ' ') => State::Type(has_begun),
-        (State::Type(true), '=') => State::Value(false),
+        (State::Type(false), ' ') => State::Type(false),
+        (State::Type(true) | State::TypeEnd, ' ') => State::TypeEnd,
+        (State::Type(true) | State::TypeEnd, '=') => State::Value(false),
         (State::Type(_), letter) if letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.') => State::Type(true),
-        (State::Type(_), _) => return Err(PAIRS),
+        (State::Type(_) | State::TypeEnd, _) => return Err(PAIRS),
         (State::Value(true), ',' | '+') => State::Type(false),
         (State::Value(false), ',' | '+') => return Err("an attribute of the DN has no value"),
         (State::Value(_), '\\') => State::Escape,

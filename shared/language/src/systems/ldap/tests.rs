@@ -42,6 +42,11 @@ fn an_expression_is_only_a_value_of_an_attribute() {
         (Form::Name, "uid=a\\${self.s}", format!("6 {place}")),
         (Form::Name, "uid=#${self.s}", format!("5 {place}")),
         (Form::Name, "uid", "0 a DN has pairs of an attribute and its value: uid=a,ou=people,dc=example,dc=org".into()),
+        (
+            Form::Name,
+            "u id=a,dc=b",
+            "0 a DN has pairs of an attribute and its value: uid=a,ou=people,dc=example,dc=org".into(),
+        ),
         (Form::Name, "uid=,dc=x", "0 an attribute of the DN has no value".into()),
         (Form::Name, "uid=a\\x", "0 a backslash in a DN needs a special character or two hexadecimal digits".into()),
         (Form::Filter, "${self.s}", format!("0 {place}")),

@@ -169,13 +169,13 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
         "304]",
         "303]",
         &[
-            "13:93 correct.http.update[1].accept: only 2xx, 304 and 4xx can be accepted: the others say nothing about the resource",
+            "13:93 correct.http.update[1].accept[1]: only 2xx, 304 and 4xx can be accepted: the others say nothing about the resource",
         ],
     ),
     (
         "304]",
         "425]",
-        &["13:93 correct.http.update[1].accept: 425 cannot be accepted: it says nothing about the resource"],
+        &["13:93 correct.http.update[1].accept[1]: 425 cannot be accepted: it says nothing about the resource"],
     ),
     ("name: set,", "whem: \"${true}\",", &["13:10 unknown key `whem` in correct.http.update[1]: did you mean `when`?"]),
     ("name: set,", "when: \"true\",", &["13:17 correct.http.update[1].when: write one \"${…}\" and nothing around it"]),
