@@ -1,6 +1,7 @@
 //! Creates whose result is unknown, and ids that were lost, at a server that knows no idempotency key: what it made is
 //! counted.
 
+mod deaths;
 mod lost_answers;
 
 use std::collections::BTreeMap;
