@@ -3,6 +3,7 @@
 
 mod deaths;
 mod lost_answers;
+mod replicas;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
