@@ -4,6 +4,7 @@
 mod deaths;
 mod lost_answers;
 mod replicas;
+mod several;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
