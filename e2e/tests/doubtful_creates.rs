@@ -2,6 +2,7 @@
 //! counted.
 
 mod deaths;
+mod keys;
 mod lost_answers;
 mod replicas;
 mod several;
