@@ -6,6 +6,7 @@ mod keys;
 mod lost_answers;
 mod replicas;
 mod several;
+mod sql;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
