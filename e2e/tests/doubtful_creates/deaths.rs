@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use drift_e2e::process::Exit;
 use drift_e2e::programs::{Options, Which};
 use drift_e2e::reliability::{Group, Shown};
-use drift_e2e::systems::outside::Answer;
+use drift_e2e::systems::outside::{Answer, Hold};
 use drift_e2e::world::World;
 use drift_kube::process::kill_point::KillPoint::{self, *};
 use serde_json::json;
@@ -99,7 +99,9 @@ async fn a_restart_while_in_doubt_makes_no_second_resource() -> Result<()> {
 #[tokio::test]
 async fn a_deletion_after_a_death_waits_for_the_id() -> Result<()> {
     World::run("deleted-after-death", async |world| {
-        let server = Keyless::start(world, |_, item| Answer::json(201, item)).await?;
+        let hold = Hold::default();
+        let held = hold.clone();
+        let server = Keyless::start(world, move |_, item| Answer::json(201, item).held_by(&held)).await?;
         keep_ids(world).await?;
         let keyed = server.labelled_target(world, "key", true)?;
         let targets = [
@@ -109,8 +111,15 @@ async fn a_deletion_after_a_death_waits_for_the_id() -> Result<()> {
         world.apply_targets(&targets).await?;
         world.start_poller().await?;
         let objects = [("web-id", "id"), ("web-key", "key")];
+        let first = world.start_controller().await?;
         for (object, label) in objects {
-            die(world, &Death::new(object, label, Some(ControllerAfterStep), 1)).await?;
+            create_labelled(world, object, label).await?;
+            server.wait_for_posts(object, 1).await?;
+        }
+        first.kill().await?;
+        world.clear_lease(Which::Controller.name()).await?;
+        hold.release();
+        for (object, _) in objects {
             world.delete_proxy(object).await?;
         }
         world.start(Which::Controller, Options::default().named("controller-last".to_owned())).await?;
@@ -127,7 +136,7 @@ async fn a_deletion_after_a_death_waits_for_the_id() -> Result<()> {
         world.shows(Shown::new(
             Group::Deletion,
             "An object is deleted after a crash within its create",
-            "an abort after the answer of the create, before its id is stored; the steps of delete need the id",
+            "SIGKILL while a create, with and without a key, is being answered; the steps of delete need its id",
             "DeletionUnclear; the resource is deleted once a person writes the id into the status",
             "",
         ));

@@ -47,7 +47,7 @@ async fn a_server_that_ignores_keys_makes_six_at_most() -> Result<()> {
         wait_for_told_doubt(world, "web-id", u32::try_from(MOST_WITH_ONE_KEY)?).await?;
         server.wait_for_no_more_than(server.outside.count("POST")).await?;
         let (by_id, by_name) = (server.count_of("web-id"), server.count_of("web-name"));
-        ensure!(by_id == MOST_WITH_ONE_KEY && by_name <= MOST_WITH_ONE_KEY, "{by_id} by id, {by_name} by name");
+        ensure!(by_id.max(by_name) <= MOST_WITH_ONE_KEY, "{by_id} by id, {by_name} by name");
         let requests = server.outside.requests_to("POST", "/items");
         let mut keys: Vec<_> = requests
             .iter()
