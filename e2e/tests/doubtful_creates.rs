@@ -1,6 +1,15 @@
 //! Creates whose result is unknown, and ids that were lost, at a server that knows no idempotency key: what it made is
 //! counted.
 
+mod deaths;
+mod keys;
+mod lost_answers;
+mod replicas;
+mod several;
+mod sql;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,10 +23,23 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 /// Time after which a repeated create would have been sent several times.
-const SOME_PAUSES: Duration = Duration::from_secs(12);
+pub(crate) const SOME_PAUSES: Duration = Duration::from_secs(12);
 
 /// Time within which a create in doubt is judged: absence must last for 30 s, and polls are 3 s apart.
 const JUDGED_WITHIN: Duration = Duration::from_secs(90);
+
+/// Field of an item that no read shows.
+const HIDDEN: &str = "hidden";
+
+/// Reaction of the server to a POST.
+enum Reaction {
+    /// It makes an item.
+    Makes(Answer),
+    /// It makes an item that no read shows yet.
+    Hides(Answer),
+    /// It makes nothing.
+    Refuses(Answer),
+}
 
 /// A collection in which each POST makes another item.
 struct Keyless {
@@ -28,30 +50,98 @@ struct Keyless {
 impl Keyless {
     /// Starts it. `answer` is the answer to a POST that made this item, the first of which has the number 1.
     async fn start(world: &World, answer: impl Fn(usize, &Value) -> Answer + Send + Sync + 'static) -> Result<Self> {
+        Self::start_with(world, move |number, item| Reaction::Makes(answer(number, item))).await
+    }
+
+    /// Starts it. `react` gets the number of the POST among those of the same name, from 1, and its item.
+    async fn start_with(
+        world: &World,
+        react: impl Fn(usize, &Value) -> Reaction + Send + Sync + 'static,
+    ) -> Result<Self> {
         let outside = world.start_outside().await?;
         let made = Arc::<Mutex<Vec<Value>>>::default();
-        let items = made.clone();
+        let (items, asked) = (made.clone(), Mutex::<BTreeMap<String, usize>>::default());
+        let ids = AtomicUsize::new(1);
         outside.choose(move |request: &Request| {
             let mut items = items.lock().ok()?;
             if request.method == "POST" {
                 let mut item = request.json().ok()?;
-                item["id"] = json!(format!("i-{}", items.len() + 1));
-                items.push(item.clone());
-                return Some(answer(items.len(), &item));
+                let mut asked = asked.lock().ok()?;
+                let number = asked.entry(item["name"].as_str()?.to_owned()).or_default();
+                *number += 1;
+                item["id"] = json!(format!("i-{}", ids.fetch_add(1, Ordering::Relaxed)));
+                return Some(match react(*number, &item) {
+                    Reaction::Makes(answer) => {
+                        items.push(item);
+                        answer
+                    }
+                    Reaction::Hides(answer) => {
+                        item[HIDDEN] = json!(true);
+                        items.push(item);
+                        answer
+                    }
+                    Reaction::Refuses(answer) => answer,
+                });
             }
             let wanted = request.path.rsplit('/').next()?;
+            let is_wanted = |item: &Value| item["id"] == wanted || item["name"] == wanted;
             if request.method == "DELETE" {
-                items.retain(|item| item["id"] != wanted);
+                items.retain(|item| !is_wanted(item));
                 return Some(Answer::status(204));
             }
-            let found = items.iter().find(|item| item["id"] == wanted || item["name"] == wanted);
-            Some(found.map_or(Answer::json(404, &json!({})), |item| Answer::json(200, item)))
+            let found = items.iter_mut().find(|item| is_wanted(item) && item.get(HIDDEN).is_none());
+            let Some(item) = found else { return Some(Answer::json(404, &json!({}))) };
+            if request.method == "PUT" {
+                item["upstream"] = request.json().ok()?["upstream"].take();
+            }
+            Some(Answer::json(200, item))
         });
         Ok(Self { outside, made })
     }
 
     fn count(&self) -> usize {
         self.made.lock().map_or(0, |made| made.len())
+    }
+
+    /// Returns the number of items with this name.
+    fn count_of(&self, name: &str) -> usize {
+        self.made.lock().map_or(0, |made| made.iter().filter(|item| item["name"] == name).count())
+    }
+
+    /// Returns the number of POSTs with this name.
+    fn posts_of(&self, name: &str) -> usize {
+        let is_own = |request: &Request| request.json().is_ok_and(|item| item["name"] == name);
+        self.outside.requests_to("POST", "/items").iter().filter(|request| is_own(request)).count()
+    }
+
+    async fn wait_for_posts(&self, name: &str, least: usize) -> Result<()> {
+        wait::until(format!("{least} POSTs of {name}"), JUDGED_WITHIN, async || {
+            let count = self.posts_of(name);
+            Ok(if count >= least { Seen::Met(()) } else { Seen::Instead(count.to_string()) })
+        })
+        .await
+    }
+
+    /// Fails if this number of POSTs changes within some pauses of the controller.
+    async fn wait_for_no_more_than(&self, posts: usize) -> Result<()> {
+        wait::throughout("no other create", SOME_PAUSES, async || {
+            let count = self.outside.count("POST");
+            Ok(if count == posts { Seen::Met(()) } else { Seen::Instead(count.to_string()) })
+        })
+        .await
+    }
+
+    /// Lets reads show all items.
+    fn show_all(&self) {
+        for item in self.made.lock().iter_mut().flat_map(|made| made.iter_mut()) {
+            item.as_object_mut().map(|item| item.remove(HIDDEN));
+        }
+    }
+
+    /// Returns a target for the objects with this label, which reads by name, or by an id that it stores.
+    fn labelled_target(&self, world: &World, label: &str, by_id: bool) -> Result<Target> {
+        let selector = json!(format!("{LABEL}={label}"));
+        Ok(self.target(world, by_id)?.named(label).with("/spec/objects/labelSelector", selector))
     }
 
     /// Returns a target that reads by name, or by an id that it stores.
@@ -76,6 +166,39 @@ impl Keyless {
             .with("/spec/compare", json!({"desired": {"upstream": "${self.spec.upstream}"}}))
             .with("/spec/correct/http", json!({"create": [create], "delete": [delete]})))
     }
+}
+
+/// Label that selects the target of an object.
+const LABEL: &str = "reads";
+
+async fn create_labelled(world: &World, name: &str, label: &str) -> Result<()> {
+    let spec = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:9"});
+    world.create_proxy_with(name, json!({"labels": {LABEL: label}}), spec).await.map(drop)
+}
+
+/// Creates an object of each target that is in sync. Without it, a target has one create in doubt at a time.
+async fn prove_reads(world: &World, labels: &[&str]) -> Result<()> {
+    for label in labels {
+        create_labelled(world, &format!("first-{label}"), label).await?;
+    }
+    for label in labels {
+        wait_until_named_in_sync(world, &format!("first-{label}")).await?;
+    }
+    Ok(())
+}
+
+/// Waits until the condition says that this number of creates was sent, and that as many resources may exist.
+pub(crate) async fn wait_for_told_doubt(world: &World, name: &str, sent: u32) -> Result<Value> {
+    let creates = if sent == 1 { "1 create was sent".to_owned() } else { format!("{sent} creates were sent") };
+    let told = [creates, format!("up to {sent} may exist")];
+    wait::until(format!("{name} to be in doubt"), 2 * JUDGED_WITHIN, async || {
+        let object = world.proxy(name).await?.unwrap_or_default();
+        let text = message(&object, names::DRIFT_CORRECTED);
+        let is_so = describe(&object, names::DRIFT_CORRECTED) == "False/CreationInDoubt";
+        let is_told = told.iter().all(|told| text.contains(told));
+        Ok(if is_so && is_told { Seen::Met(object) } else { Seen::Instead(object["status"].to_string()) })
+    })
+    .await
 }
 
 /// Adds a field for the id to the world's kind, and lets the controller store it.
@@ -107,17 +230,16 @@ async fn keep_ids(world: &World) -> Result<()> {
 }
 
 async fn wait_for_doubt(world: &World) -> Result<Value> {
-    wait::until("the create to be in doubt", JUDGED_WITHIN, async || {
-        let object = world.proxy("web").await?.unwrap_or_default();
-        let is_so = describe(&object, names::DRIFT_CORRECTED) == "False/CreationInDoubt";
-        Ok(if is_so { Seen::Met(object) } else { Seen::Instead(object["status"].to_string()) })
-    })
-    .await
+    wait_for_told_doubt(world, "web", 1).await
 }
 
 async fn wait_until_in_sync(world: &World) -> Result<Value> {
-    wait::until("the object to be in sync", JUDGED_WITHIN, async || {
-        let object = world.proxy("web").await?.unwrap_or_default();
+    wait_until_named_in_sync(world, "web").await
+}
+
+async fn wait_until_named_in_sync(world: &World, name: &str) -> Result<Value> {
+    wait::until(format!("{name} to be in sync"), JUDGED_WITHIN, async || {
+        let object = world.proxy(name).await?.unwrap_or_default();
         let is_so = describe(&object, names::DRIFT_OBSERVED) == "False/InSync";
         Ok(if is_so { Seen::Met(object) } else { Seen::Instead(object["status"].to_string()) })
     })

@@ -5,6 +5,7 @@
 
 mod deaths;
 mod tenants;
+mod unseen;
 
 use std::collections::BTreeMap;
 

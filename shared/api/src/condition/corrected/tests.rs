@@ -132,6 +132,13 @@ fn only_a_later_poll_finds_what_was_created() {
         let unseen = record.unseen_create(Some(&verdict(reason, correction, unfound)));
         assert_eq!(unseen.is_none(), is_found, "{reason} {correction} {unfound}");
     }
+    let under_way = CorrectionStatus { unseen: created(false), ..status(6, owns("x"), "creating") };
+    for (reason, is_found) in
+        [(InSync, true), (NotUpdated, true), (NotCreated, false), (ExternalMissing, false), (PollTimedOut, false)]
+    {
+        let unseen = under_way.unseen_create(Some(&verdict(reason, 6, false)));
+        assert_eq!(unseen.is_none(), is_found, "{reason} before its number is used up");
+    }
 }
 
 fn hash() -> Option<DesiredHash> {

@@ -54,8 +54,15 @@ impl fmt::Display for UnseenCreate {
 
 impl CorrectionStatus {
     /// Returns the create of the record, unless a poll after it found the resource.
+    ///
+    /// A create that is under way, or that is sent again with its key, has not used up its number. Then only presence is
+    /// news: the absence that led to it has the same correction.
     #[must_use]
     pub fn unseen_create(&self, current: Option<&CurrentVerdict>) -> Option<UnseenCreate> {
-        self.unseen.filter(|_| !current.is_some_and(|current| current.has_found_since(self.correction)))
+        self.unseen.filter(|unseen| {
+            let may_be_older =
+                |current: &CurrentVerdict| self.correction < unseen.number && !current.reason.is_presence();
+            current.is_none_or(|current| may_be_older(current) || !current.has_found_since(self.correction))
+        })
     }
 }
