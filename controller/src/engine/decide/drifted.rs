@@ -187,17 +187,21 @@ fn decide_timing(
     if let Some(until) = situation.closed_until(drift.action, status) {
         return Decision::Wait { until, why: Held::OutsideWindow };
     }
-    let correction = correction();
+    begin(situation, status, correction())
+}
+
+/// Begins the correction, as far as the proof of the read and the limits of the target allow.
+fn begin(situation: &Situation<'_>, status: &CorrectionStatus, correction: Correction) -> Decision {
     // A replacement is not left without its create.
-    if correction.creating.is_some() && !situation.surroundings.may_create && !status.replaced {
+    let is_unproved = correction.creating.is_some() && !situation.surroundings.may_create && !status.replaced;
+    if is_unproved && !is_planted(Mutant::ReadUntested) {
         return Decision::Nothing(Held::ReadUnproved);
     }
     match situation.surroundings.room {
-        Room::Free => {}
-        Room::AfterAnEnd => return Decision::Nothing(Held::Limited),
-        Room::From(until) => return Decision::Wait { until, why: Held::Limited },
+        Room::Free => Decision::Correct(Box::new(correction)),
+        Room::AfterAnEnd => Decision::Nothing(Held::Limited),
+        Room::From(until) => Decision::Wait { until, why: Held::Limited },
     }
-    Decision::Correct(Box::new(correction))
 }
 
 /// Waits for an edit or a request after a replacement that did not remove the difference, and says so once.
