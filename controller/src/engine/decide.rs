@@ -80,7 +80,7 @@ fn if_target_governs(situation: &Situation<'_>, decision: Decision) -> Decision 
     let may_act = if object.deleting { rules.deletes } else { rules.corrects };
     let drifts = object.conditions.observed().is_some_and(|condition| condition.status == ConditionStatus::True);
     let is_idle = matches!(decision, Decision::Nothing(_)) && (object.deleting || !drifts);
-    if may_act || is_idle {
+    if may_act || is_idle || is_planted(Mutant::NotGoverned) {
         return decision;
     }
     Decision::Nothing(match surroundings.state {

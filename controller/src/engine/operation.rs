@@ -208,3 +208,7 @@ impl OngoingDecision {
         Box::new(Work { object, correction, operation, keeps_hosts: !self.is_decided || self.taken.is_some() })
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod state_table;

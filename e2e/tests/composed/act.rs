@@ -25,7 +25,7 @@ use drift_controller::engine::rendering::unrenderable::Unrenderable;
 use drift_controller::engine::{Operation, StepAnswer, Work};
 use drift_language::{Destination, Target};
 use drift_systems::{HttpReply, ReplyBody};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use json_patch::Patch;
 use serde_json::Value;
 
@@ -218,7 +218,10 @@ impl Acting {
                     let sent = Sent { asked, request: &request, key, resource: &resource, at };
                     self.decided_at = None;
                     scene.ledger.note_request(&sent, scene.outside, scene.api);
-                    scene.outside.write(&request, &uid, (fault, scene.clock.moment)).map(reply)
+                    let status = scene.outside.write(&request, &uid, (fault, at));
+                    let status_of_create = status.filter(|_| request.method == Method::POST);
+                    status_of_create.into_iter().for_each(|status| scene.ledger.creates.note_status(&uid, status));
+                    status.map(reply)
                 }
             });
             return None;

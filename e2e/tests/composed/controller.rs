@@ -13,13 +13,14 @@ use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::engine::{self, Effect, Input, Now, Operation, Report, SharedState, Work};
-use drift_language::Target;
+use drift_language::{Target, TargetState};
 
 use crate::act::Acting;
 use crate::api_server::ApiServer;
 use crate::calls::{Clock, Dispatch, Scene};
 use crate::decisions::Decided;
 use crate::endings;
+use crate::governing::States;
 use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
 use crate::resources::Resources;
@@ -56,6 +57,7 @@ struct AtWork {
     awaits_list: bool,
     /// Number of its text among the texts of all targets.
     number: u64,
+    state: TargetState,
 }
 
 /// An execution in progress for one object.
@@ -85,7 +87,7 @@ impl Controller {
     /// Accepts the currently active targets.
     pub(crate) fn configure(
         &mut self,
-        texts: &BTreeMap<&'static str, (Text, Arc<Target>)>,
+        (texts, states): (&BTreeMap<&'static str, (Text, Arc<Target>)>, &States),
         watch: &Watch,
         clock: Clock,
     ) {
@@ -113,10 +115,26 @@ impl Controller {
             self.resources.join(target);
             let shared = Shared::new(target, self.resources.clone(), self.around.clone());
             let engine = engine::Target::new(target.clone(), shared, handover);
-            let at_work = AtWork { engine, target: target.clone(), text: *text, awaits_list: true, number: self.texts };
+            let (number, state) = (self.texts, states.get(name).copied().unwrap_or_default());
+            let target = target.clone();
+            let at_work = AtWork { engine, target, text: *text, awaits_list: true, number, state };
             self.targets.insert(name, at_work);
+            self.feed(number, Input::StateChanged(state), clock);
         }
         self.read_lists(watch, clock);
+    }
+
+    /// Sets if the text of a noted target is lost.
+    pub(crate) fn note_missing(&self, has_missing: bool) {
+        self.resources.note_missing(has_missing);
+    }
+
+    /// Accepts the state of a target by its ConfigMaps.
+    pub(crate) fn govern(&mut self, name: &str, state: TargetState, clock: Clock) {
+        let Some(at_work) = self.targets.get_mut(name) else { return };
+        at_work.state = state;
+        let number = at_work.number;
+        self.feed(number, Input::StateChanged(state), clock);
     }
 
     /// Returns true if each target has read its list.
@@ -251,6 +269,8 @@ impl Controller {
             says_deleted,
             target: at_work.target.clone(),
             is_attested: at_work.engine.program.attests(&work.object.id, clock.moment),
+            has_text_of_poller: self.around.has_text_of_poller(&at_work.target),
+            state: at_work.state,
             knows_everybody: self.resources.is_complete(),
             was_read: task.is_some_and(|task| task.acting.was_read()),
             at: clock.moment,

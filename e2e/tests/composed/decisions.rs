@@ -13,7 +13,7 @@ use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
-use drift_language::Target;
+use drift_language::{Target, TargetState};
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
@@ -38,6 +38,10 @@ pub(crate) struct Decided {
     pub(crate) target: Arc<Target>,
     /// The controller has the poller's attestation of the verdict.
     pub(crate) is_attested: bool,
+    /// The poller attests the same text as a whole.
+    pub(crate) has_text_of_poller: bool,
+    /// The state of the target as the controller knows it.
+    pub(crate) state: TargetState,
     /// Every active target has read its list.
     pub(crate) knows_everybody: bool,
     /// The object was read live before.
@@ -105,6 +109,14 @@ impl Decisions {
     /// Checks a decision. An error describes the violation.
     pub(crate) fn check(&self, decided: &Decided, api: &ApiServer, active: &[Arc<Target>]) -> Result<(), String> {
         let uid = &decided.object.id.uid;
+        let is_governed = match decided.state {
+            TargetState::Live => true,
+            TargetState::Former => decided.object.deleting,
+            TargetState::Taken | TargetState::Missing | TargetState::Forgotten => false,
+        };
+        if !is_governed {
+            return Err(format!("a target acts that no live text governs: on {uid} as {:?}", decided.state));
+        }
         let Some(correction) = &decided.correction else {
             let found_absent = (uid.clone(), decided.object.conditions.correction());
             let is_polled = decided.is_attested && self.absent.contains(&found_absent);
@@ -122,7 +134,9 @@ impl Decisions {
         self.check_pace(decided, correction)?;
         if correction.action != Action::Delete {
             let attested = decided.is_attested.then_some(());
-            return attested.ok_or_else(|| format!("a correction without the poller's attestation: of {uid}"));
+            attested.ok_or_else(|| format!("a correction without the poller's attestation: of {uid}"))?;
+            let same = decided.has_text_of_poller.then_some(());
+            return same.ok_or_else(|| format!("a target is corrected by another text than the poller's: {uid}"));
         }
         if decided.object.orphan {
             return Err(format!("an orphaned resource is deleted: that of {uid}"));

@@ -6,6 +6,7 @@ use drift_api::names::{
     DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, GIVE_UP_ANNOTATION, ORPHAN_ANNOTATION, PAUSED_ANNOTATION,
     POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION,
 };
+use drift_language::TargetState;
 use serde_json::{Value, json};
 
 use crate::jobs::JobEvent;
@@ -15,10 +16,10 @@ use crate::targets::{KEYLESS, NAMES, Text};
 use crate::watch::uid_of;
 use crate::world::{Who, World};
 
-/// Names of the objects.
-pub(crate) const OBJECTS: [&str; 2] = ["a", "b"];
-/// Names of the external resources.
-pub(crate) const RESOURCES: [&str; 2] = ["r1", "r2"];
+/// Names of the objects. Random histories use the first two.
+pub(crate) const OBJECTS: [&str; 3] = ["a", "b", "c"];
+/// Names of the external resources. Random histories use the first two.
+pub(crate) const RESOURCES: [&str; 3] = ["r1", "r2", "r3"];
 
 /// A single event of a history.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +139,12 @@ pub(crate) enum Event {
         target: usize,
         text: Option<Text>,
     },
+    /// The program learns another state of a target by its ConfigMaps.
+    State {
+        who: Who,
+        target: usize,
+        state: TargetState,
+    },
     /// Removes a target and restores it unchanged after this many seconds.
     Absence {
         target: usize,
@@ -172,6 +179,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Rest => world.rest(),
         Event::Target { target, text: Some(text) } => drop(world.documents.insert(NAMES[target], text)),
         Event::Target { target, text: None } => drop(remove(world, NAMES[target])),
+        Event::State { who, target, state } => world.govern(who, NAMES[target], state),
         Event::Absence { target, seconds } => absence(world, NAMES[target], seconds),
         Event::Jobs(event) => world.happen_to_jobs(event),
         Event::Ungenerated => world.api.has_no_generations = true,

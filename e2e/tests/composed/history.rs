@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use drift_language::TargetState;
+
 use crate::events::{Event, apply, event, object_event, text};
 use crate::outside::FAULTS;
 use crate::quiet::{Ending, WARS, come_to_rest};
@@ -11,6 +13,9 @@ use crate::world::{Who, World};
 
 /// Maximum number of events in a random history.
 const MOST_EVENTS: u8 = 90;
+
+/// Distinguishes the random numbers of states from those of the other events.
+const STATES: u64 = 0x5354_4154_4553;
 
 /// One of this many histories uses a kind without generations.
 const UNGENERATED_ONE_IN: u8 = 8;
@@ -72,6 +77,19 @@ impl History {
         }
         request_polls(&mut events, Random::of(!seed));
         Self { events, ending }
+    }
+
+    /// Returns the history of a seed in which the programs also learn other states of the targets. The numbers are of
+    /// their own, so that the other events stay.
+    pub(crate) fn governed(seed: u64) -> Self {
+        let (mut history, mut random) = (Self::of(seed), Random::of(seed ^ STATES));
+        for _ in 0..=random.below(8) {
+            let at = usize::from(random.below(255)) % history.events.len();
+            let who = if random.one_in(2) { Who::Poller } else { Who::Controller };
+            let state = [TargetState::Live, TargetState::Former, TargetState::Taken][usize::from(random.below(3))];
+            history.events.insert(at, Event::State { who, target: usize::from(random.below(2)), state });
+        }
+        history
     }
 
     /// Plays the history. An error describes the violation.

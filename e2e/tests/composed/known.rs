@@ -4,36 +4,62 @@
 
 use drift_api::mutants::{Mutant, plant};
 
-use crate::events::Event;
 use crate::events::Event::{
     Absence, Advance, Alter, Attend, Bar, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Move, NeverDone,
     Pass, Pause, RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, StripFinalizer,
     TakeSecret, Target,
 };
-use crate::history::History;
+use crate::events::{Event, apply};
+use crate::history::{History, PANICS};
 use crate::jobs::JobEvent;
 use crate::outside::Fault;
 use crate::quiet::{Ending, War};
 use crate::targets::{KEYLESS, Text};
 use crate::world::Who::{Controller, Poller};
+use crate::world::World;
 
 /// A target that corrects and deletes, and does not adopt existing resources.
-const PLAIN: Text = Text { correct: true, adopt: false, deletes: true, suspended: false, edition: 0, by_job: false };
+pub(crate) const PLAIN: Text =
+    Text { correct: true, adopt: false, deletes: true, suspended: false, edition: 0, by_job: false };
 
 /// Returns a history in which both programs have the first target, followed by these events.
-fn active(text: Text, events: impl IntoIterator<Item = Event>) -> Vec<Event> {
+pub(crate) fn active(text: Text, events: impl IntoIterator<Item = Event>) -> Vec<Event> {
     let begun = [Target { target: 0, text: Some(text) }, Configure(Poller), Configure(Controller)];
     begun.into_iter().chain(events).collect()
 }
 
 /// Returns a history with the first target, one object for the first resource, and both programs running.
-fn one_object() -> Vec<Event> {
+pub(crate) fn one_object() -> Vec<Event> {
     active(PLAIN, [Create { object: 0, resource: 0, value: 1, labels: 1 }, Rest, Pass(10)])
 }
 
-fn ends_well(before: Vec<Event>, events: impl IntoIterator<Item = Event>, ending: Ending) {
+pub(crate) fn ends_well(before: Vec<Event>, events: impl IntoIterator<Item = Event>, ending: Ending) {
     let history = History { events: before.into_iter().chain(events).collect(), ending };
     assert_eq!(history.play(), Ok(()));
+}
+
+/// Returns minutes without an event, in which no task runs into its deadline.
+pub(crate) fn minutes(count: usize) -> Vec<Event> {
+    [Pass(5), Rest].into_iter().cycle().take(24 * count).collect()
+}
+
+/// Plays the events. Returns the world after them.
+pub(crate) fn played(events: &[Event]) -> World {
+    let mut world = World::default();
+    for event in events {
+        apply(&mut world, event);
+        assert_eq!(world.ledger.violation, None, "{event:?}");
+    }
+    world
+}
+
+/// Checks that the events violate a property if the engines have the fault.
+pub(crate) fn are_failed_by(mutant: Mutant, events: &[Event]) {
+    plant(Some(mutant));
+    let played = History { events: events.to_vec(), ending: Ending::Free }.play();
+    plant(None);
+    let is_found = played.is_err_and(|violation| violation != PANICS);
+    assert!(is_found || cfg!(not(debug_assertions)), "{mutant:?} is not found by {events:?}");
 }
 
 #[test]
@@ -490,7 +516,7 @@ fn a_resource_named_during_a_correction_is_left() {
 }
 
 /// The same target with creates that make another resource each time.
-const UNNAMED: Text = Text { edition: KEYLESS, ..PLAIN };
+pub(crate) const UNNAMED: Text = Text { edition: KEYLESS, ..PLAIN };
 
 /// Plays these events after a create whose first requests, up to any step, are answered, and whose next one is lost.
 /// They must end well, and with the fault of the engines one of them must not.

@@ -29,7 +29,8 @@ use crate::decisions::{Decided, Decisions};
 use crate::job_acting::Asked;
 use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
-use crate::targets::KEYLESS;
+use crate::targets::{KEYLESS, owner_of};
+use crate::watch::uid_of;
 
 /// Record of the actual events.
 #[derive(Default)]
@@ -259,25 +260,46 @@ impl Ledger {
             self.ensure(!definite || forgotten, || format!("a key is sent again after a definite outcome: {key}"));
         }
         self.keys.entry(key.to_owned()).or_insert((body, false));
-        self.check_create(sent, outside);
+        self.check_create(sent, outside, api);
         self.check_correction(asked, resource, outside, api);
     }
 
     /// Checks that a create makes no second resource. An object without its note is excused, because the note has the
     /// earlier create.
-    fn check_create(&mut self, sent: &Sent<'_>, outside: &Outside) {
+    fn check_create(&mut self, sent: &Sent<'_>, outside: &Outside, api: &ApiServer) {
         let Sent { asked, request, resource, at, .. } = *sent;
         let uid = &asked.object.id.uid;
         if asked.text.edition != KEYLESS || request.method != Method::POST {
             return;
         }
-        let is_excused = [&self.stripped, &self.left, &self.target_gone].iter().any(|excused| excused.contains(uid));
+        let is_excused = self.lacks_its_note(uid);
+        let beside =
+            self.creates.open_beside(uid, &asked.target.name, &self.looked_for(&asked.target.name, api)).cloned();
+        self.ensure(beside.is_none(), || {
+            format!("a create begins before the read has found another one: of {uid} beside {beside:?}")
+        });
         let may_follow = self.creates.may_follow((uid, resource), asked.object.retry_requested(), at);
         let is_second = outside.has_create_of(uid, resource);
         self.creates.note(sent, is_second);
         self.ensure(is_excused || may_follow || !is_second, || {
             format!("a second resource is made: {resource} for {uid}")
         });
+    }
+
+    /// Returns true if the programs may have lost the note of the object.
+    fn lacks_its_note(&self, uid: &Uid) -> bool {
+        [&self.stripped, &self.left, &self.target_gone].iter().any(|excused| excused.contains(uid))
+    }
+
+    /// Returns the resources that the target polls for its objects. An object without its note is excused.
+    fn looked_for(&self, target: &str, api: &ApiServer) -> HashMap<Uid, String> {
+        let is_owned = |object: &&Value| {
+            let owner = owner_of(object, self.active.iter().map(|target| &**target));
+            owner == Some(target) && object["spec"]["forbidden"] == false
+        };
+        let named = |object: &Value| Some((uid_of(object), object["spec"]["resource"].as_str()?.to_owned()));
+        let objects = api.objects.values().filter(is_owned).filter_map(named);
+        objects.filter(|(uid, _)| !self.lacks_its_note(uid)).collect()
     }
 
     /// Records a create that took effect late. It must not follow the end of an object whose deletion was reported as

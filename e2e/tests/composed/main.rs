@@ -14,12 +14,15 @@ mod creates;
 mod decisions;
 mod endings;
 mod events;
+mod governed;
+mod governing;
 mod history;
 mod job_acting;
 mod job_ledger;
 mod jobs;
 mod known;
 mod ledger;
+mod losses;
 #[cfg(debug_assertions)]
 mod mutants;
 mod outside;
@@ -39,6 +42,8 @@ use history::History;
 
 /// Number of histories in one run of the tests.
 const HISTORIES: u64 = 10_000;
+/// Number of histories with other states of the targets.
+const GOVERNED_HISTORIES: u64 = 1_000;
 /// Environment variable for another number of histories.
 const HISTORIES_VARIABLE: &str = "DRIFT_HISTORIES";
 /// Environment variable for another first seed.
@@ -52,8 +57,18 @@ fn every_mutant_of_the_engines_is_found() {}
 
 #[test]
 fn every_composed_history_comes_to_rest_safely() {
+    play_all(History::of, HISTORIES);
+}
+
+#[test]
+fn every_history_with_other_states_comes_to_rest() {
+    play_all(History::governed, GOVERNED_HISTORIES);
+}
+
+/// Plays the histories of consecutive seeds.
+fn play_all(history: fn(u64) -> History, usual: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
-    let (first, count) = (number(SEED_VARIABLE).unwrap_or(0), number(HISTORIES_VARIABLE).unwrap_or(HISTORIES));
+    let (first, count) = (number(SEED_VARIABLE).unwrap_or(0), number(HISTORIES_VARIABLE).unwrap_or(usual));
     let (next, failed) = (AtomicU64::new(first), Mutex::new(None));
     let work = || {
         while failed.lock().unwrap().is_none() {
@@ -61,7 +76,7 @@ fn every_composed_history_comes_to_rest_safely() {
             if seed >= first + count {
                 return;
             }
-            if History::of(seed).play().is_err() {
+            if history(seed).play().is_err() {
                 *failed.lock().unwrap() = Some(seed);
             }
         }
@@ -71,7 +86,7 @@ fn every_composed_history_comes_to_rest_safely() {
         (0..threads).for_each(|_| drop(scope.spawn(work)));
     });
     if let Some(seed) = failed.into_inner().unwrap() {
-        let shortest = History::of(seed).shortest();
+        let shortest = history(seed).shortest();
         let violation = shortest.play();
         panic!("seed {seed}: {violation:?}\n{shortest:#?}");
     }

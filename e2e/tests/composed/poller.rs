@@ -16,7 +16,7 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
-use drift_language::Target;
+use drift_language::{Target, TargetState};
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Finding, Found};
@@ -32,9 +32,13 @@ use serde_json::Value;
 
 use crate::api_server::{ApiServer, Refusal};
 use crate::calls::{Clock, Dispatch, Scene, call};
+use crate::governing::States;
 use crate::outside::{Fault, resource_of};
 use crate::targets::NAMES;
 use crate::watch::{Event, Watch, uid_of};
+
+/// Time for which a former target is polled.
+const POLLED_FOR: Duration = Duration::from_secs(600);
 
 /// One target's share of the state that all targets of the simulated poller use.
 struct Shared {
@@ -67,6 +71,7 @@ struct AtWork {
     target: Arc<Target>,
     /// Number of the target's text. Work of an earlier text no longer counts.
     text: u64,
+    state: TargetState,
     /// Its list is not readable yet, so it gets no events.
     awaits_list: bool,
     /// It was notified that its list is complete.
@@ -116,6 +121,9 @@ impl AtWork {
         match effect {
             Effect::Poll(order) => {
                 self.left.contains(&order.uid).then(|| format!("an object is polled that is another's: {}", order.uid))
+            }
+            Effect::Attest(Some(_)) if self.state != TargetState::Live => {
+                Some(format!("a target is attested that no live text governs: {}", self.target.name))
             }
             Effect::Attest(Some(_)) => {
                 (!self.is_listed).then(|| format!("a target is attested before its list is read: {}", self.target.name))
@@ -171,7 +179,12 @@ impl Poller {
     }
 
     /// Accepts the currently active targets.
-    pub(crate) fn configure(&mut self, targets: &BTreeMap<&'static str, Arc<Target>>, watch: &Watch, clock: Clock) {
+    pub(crate) fn configure(
+        &mut self,
+        (targets, states): (&BTreeMap<&'static str, Arc<Target>>, &States),
+        watch: &Watch,
+        clock: Clock,
+    ) {
         self.targets.retain(|name, at_work| {
             let is_same = targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash);
             if !is_same {
@@ -188,11 +201,21 @@ impl Poller {
                 let engine = engine::Target::new(target.clone(), shared);
                 let (target, text) = (target.clone(), self.texts);
                 let (left, own_words) = (BTreeSet::new(), BTreeMap::new());
-                let at_work = AtWork { engine, target, text, awaits_list: true, is_listed: false, left, own_words };
+                let (awaits_list, is_listed, state) = (true, false, TargetState::Live);
+                let at_work = AtWork { engine, target, text, awaits_list, is_listed, state, left, own_words };
                 self.targets.insert(name, at_work);
+                self.govern(name, states.get(name).copied().unwrap_or_default(), clock);
             }
         }
         self.read_lists(watch, clock);
+    }
+
+    /// Accepts the state of a target by its ConfigMaps.
+    pub(crate) fn govern(&mut self, name: &'static str, state: TargetState, clock: Clock) {
+        if let Some(at_work) = self.targets.get_mut(name) {
+            at_work.state = state;
+        }
+        self.feed(name, Input::StateChanged { state, polled_for: POLLED_FOR }, clock);
     }
 
     /// Passes all objects to the targets with a readable list.
@@ -322,6 +345,9 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
             let resource = resource_of(request);
             scene.ledger.note_poll(&uid);
             let reply = scene.outside.read(&resource, fault);
+            if reply.as_ref().is_some_and(|reply| reply.status.is_success()) {
+                scene.ledger.creates.note_found(&target.name, &uid);
+            }
             if fault == Fault::None {
                 let shown = scene.outside.shown(&resource).map(|real| real.value);
                 // A field that cannot be read back counts only if it would be sent.

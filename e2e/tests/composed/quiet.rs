@@ -11,6 +11,7 @@ use drift_api::names::{
 };
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
+use drift_language::TargetState;
 use serde_json::{Value, json};
 
 use crate::events::{Event, OBJECTS, RESOURCES, apply};
@@ -154,6 +155,9 @@ fn settle(world: &mut World, ending: Ending) {
     world.ledger.violate(wrong.unwrap_or_else(|| "it is never quiet".to_owned()));
 }
 
+/// Looks between two requests of a person. Each repeats a deletion, whose result takes two polls to confirm.
+const LOOKS_BETWEEN_REQUESTS: usize = 4;
+
 /// Confirms as a person that the resources are gone that the read does not find any more.
 fn confirm_losses(world: &mut World, look: usize) {
     let is_held = |object: &Value| entry(object, DRIFT_OBSERVED).is_some_and(|entry| entry["reason"] == "AllMissing");
@@ -161,7 +165,8 @@ fn confirm_losses(world: &mut World, look: usize) {
         world.api.objects.iter().filter(|(_, object)| is_held(object)).map(|(name, _)| name.clone()).collect();
     for name in held {
         world.api.edit(&name, |object| {
-            object["metadata"]["annotations"][RETRY_REQUESTED_ANNOTATION] = format!("look {look}").into();
+            object["metadata"]["annotations"][RETRY_REQUESTED_ANNOTATION] =
+                format!("look {}", look / LOOKS_BETWEEN_REQUESTS).into();
         });
     }
 }
@@ -190,6 +195,9 @@ fn lift_bars(world: &mut World, ending: Ending) {
     }
     if ending == Ending::StatusRefused {
         OBJECTS.into_iter().for_each(|name| world.api.delete(name));
+    }
+    for (who, name) in [Who::Poller, Who::Controller].into_iter().flat_map(|who| NAMES.map(|name| (who, name))) {
+        world.govern(who, name, TargetState::Live);
     }
     world.configure(Who::Poller);
     world.configure(Who::Controller);

@@ -22,11 +22,13 @@ struct State {
     concerned: Vec<Selected>,
     /// Objects that each running target accepted before its list was read. `None` afterwards.
     told: BTreeMap<String, Option<HashSet<Uid>>>,
+    /// The text of a noted target is lost, so that its objects are not known.
+    has_missing: bool,
 }
 
 impl State {
     fn is_complete(&self) -> bool {
-        self.told.values().all(Option::is_none)
+        !self.has_missing && self.told.values().all(Option::is_none)
     }
 }
 
@@ -44,6 +46,11 @@ impl Resources {
             let concerned = state.index.keep_only(&target.name.as_str().into(), &kept);
             state.concerned.extend(concerned);
         }
+    }
+
+    /// Sets if the text of a noted target is lost.
+    pub(crate) fn note_missing(&self, has_missing: bool) {
+        self.state.borrow_mut().has_missing = has_missing;
     }
 
     /// Returns true if all possible claimants are known.

@@ -48,6 +48,11 @@ impl Around {
         self.0.borrow_mut().attestations = attestations;
     }
 
+    /// Returns true if the poller attests this text of the target as a whole.
+    pub(crate) fn has_text_of_poller(&self, target: &Target) -> bool {
+        self.0.borrow().attestations.texts.get(&target.name) == Some(&target.document_hash)
+    }
+
     /// Sets the version of the Secret that corrections send.
     pub(crate) fn set_secret(&self, secret: Option<u32>) {
         self.0.borrow_mut().secret = secret;

@@ -9,13 +9,14 @@ use std::time::Duration;
 use drift_api::attestation::Attestation;
 use drift_api::identity::Uid;
 use drift_controller::engine::decide::attestation::Attestations;
-use drift_language::Target;
+use drift_language::{Target, TargetState};
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
 use crate::calls::{Clock, Scene};
 use crate::collector::Collector;
 use crate::controller::Controller;
+use crate::governing::Governing;
 use crate::jobs::{self, JobEvent};
 use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
@@ -47,12 +48,13 @@ pub(crate) struct World {
     pub(crate) ledger: Ledger,
     pub(crate) clock: Clock,
     pub(crate) documents: Documents,
+    governing: Governing,
     poller: Poller,
     controller: Controller,
     collector: Collector,
     poller_watch: Watch,
     controller_watch: Watch,
-    /// The targets as the controller knows them.
+    /// The targets as the controller knows them, missing ones included.
     known: BTreeMap<&'static str, Arc<Target>>,
     lease: BTreeMap<String, Attestation>,
     /// Number of checked changes.
@@ -118,20 +120,33 @@ impl World {
 
     /// Lets the program read its targets.
     pub(crate) fn configure(&mut self, who: Who) {
+        let used = self.governing.configure(who, &self.documents);
         let texts: BTreeMap<&'static str, (Text, Arc<Target>)> =
-            self.documents.iter().map(|(name, text)| (*name, (*text, target(name, *text)))).collect();
+            used.iter().map(|(name, text)| (*name, (*text, target(name, *text)))).collect();
         let targets = texts.iter().map(|(name, (_, target))| (*name, target.clone())).collect();
+        let states = self.governing.states(who);
         match who {
             Who::Poller => {
-                self.poller.configure(&targets, &self.poller_watch, self.clock);
+                self.poller.configure((&targets, states), &self.poller_watch, self.clock);
                 self.ledger.note_changes(&self.api);
                 self.ledger.claims.note_unknown();
             }
             Who::Controller => {
-                self.controller.configure(&texts, &self.controller_watch, self.clock);
-                self.ledger.note_targets(targets.values().cloned().collect(), &self.api);
-                self.known = targets;
+                self.controller.note_missing(self.governing.has_missing(who));
+                self.controller.configure((&texts, states), &self.controller_watch, self.clock);
+                self.known =
+                    self.governing.noted(who).iter().map(|(name, text)| (*name, target(name, *text))).collect();
+                self.ledger.note_targets(self.known.values().cloned().collect(), &self.api);
             }
+        }
+    }
+
+    /// Tells the program the state of a target by its ConfigMaps.
+    pub(crate) fn govern(&mut self, who: Who, name: &'static str, state: TargetState) {
+        self.governing.note(who, name, state);
+        match who {
+            Who::Poller => self.poller.govern(name, state, self.clock),
+            Who::Controller => self.controller.govern(name, state, self.clock),
         }
     }
 
@@ -175,6 +190,7 @@ impl World {
 
     /// Kills the process and starts another.
     pub(crate) fn crash(&mut self, who: Who) {
+        self.governing.crash(who);
         match who {
             Who::Poller => {
                 self.poller = std::mem::take(&mut self.poller).die();

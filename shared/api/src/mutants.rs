@@ -122,6 +122,14 @@ mutants! {
     AbsentAtOnce,
     /// A deletion ends although the create may have made a resource.
     DeletedInDoubt,
+    /// A second create begins before a poll has found what the first one made.
+    ReadUntested,
+    /// A target is corrected by another text than the poller reads by.
+    OtherText,
+    /// A target corrects although no live text governs it.
+    NotGoverned,
+    /// The loss of all resources of a target is believed.
+    LossBelieved,
 }
 
 #[cfg(debug_assertions)]

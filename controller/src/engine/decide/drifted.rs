@@ -187,20 +187,20 @@ fn decide_timing(
     if let Some(until) = situation.closed_until(drift.action, status) {
         return Decision::Wait { until, why: Held::OutsideWindow };
     }
-    let correction = correction();
-    without_room(situation, status, &correction).unwrap_or_else(|| Decision::Correct(Box::new(correction)))
+    begin(situation, status, correction())
 }
 
-/// Waits for the proof of the read, or for a place in the limits of the target.
-fn without_room(situation: &Situation<'_>, status: &CorrectionStatus, correction: &Correction) -> Option<Decision> {
+/// Begins the correction, as far as the proof of the read and the limits of the target allow.
+fn begin(situation: &Situation<'_>, status: &CorrectionStatus, correction: Correction) -> Decision {
     // A replacement is not left without its create.
-    if correction.creating.is_some() && !situation.surroundings.may_create && !status.replaced {
-        return Some(Decision::Nothing(Held::ReadUnproved));
+    let is_unproved = correction.creating.is_some() && !situation.surroundings.may_create && !status.replaced;
+    if is_unproved && !is_planted(Mutant::ReadUntested) {
+        return Decision::Nothing(Held::ReadUnproved);
     }
     match situation.surroundings.room {
-        Room::Free => None,
-        Room::AfterAnEnd => Some(Decision::Nothing(Held::Limited)),
-        Room::From(until) => Some(Decision::Wait { until, why: Held::Limited }),
+        Room::Free => Decision::Correct(Box::new(correction)),
+        Room::AfterAnEnd => Decision::Nothing(Held::Limited),
+        Room::From(until) => Decision::Wait { until, why: Held::Limited },
     }
 }
 

@@ -307,6 +307,8 @@ impl ObjectState {
         let after = Basis::of(&object, rendered.desired_hash);
         self.is_of_newer_version = object.conditions.are_of_newer_version();
         (self.object, self.rendered) = (object.kept(), rendered);
+        // A failed poll or a lost race of the verdict leaves the confirmation.
+        self.confirms_loss = self.confirms_loss && !self.current().is_some_and(|current| current.reason.is_absence());
         (self.correction, self.moved) = (after.correction, after.moved);
         (self.contradicted, self.created) = (after.contradicted, after.created);
         if after.correction > before.correction {

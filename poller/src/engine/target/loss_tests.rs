@@ -233,6 +233,20 @@ fn a_retry_confirms_one_loss() {
 }
 
 #[test]
+fn a_failed_poll_leaves_the_confirmation() {
+    let mut scene = Scene::new(&["a", "b"]);
+    scene.find_nothing();
+    scene.run(200);
+    scene.finds("b", Finding::from(PollTimedOut));
+    scene.retry("b", "now");
+    scene.run(100);
+    assert_eq!(scene.reasons(), ["AllMissing", "PollTimedOut"]);
+    scene.finds("b", Finding::Absent);
+    scene.run(100);
+    assert_eq!(scene.reasons(), ["AllMissing", "ExternalMissing"]);
+}
+
+#[test]
 fn a_replacement_is_no_loss() {
     let mut scene = Scene::new(&["a", "b"]);
     for name in ["a", "b"] {

@@ -229,7 +229,7 @@ impl ObjectState {
         let answers = !self.asked_meanwhile || is_planted(Mutant::EarlyAnswer);
         match self.judge_absence(&found.finding, others, current) {
             Loss::OfOne => {
-                self.confirms_loss = false;
+                self.confirms_loss &= !found.finding.is_presence();
                 self.believe_poll(&found.finding, found.published.clone(), answers, now);
             }
             Loss::OfAll => {
