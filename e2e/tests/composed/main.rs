@@ -66,6 +66,7 @@ fn every_history_with_other_states_comes_to_rest() {
 }
 
 /// Plays the histories of consecutive seeds.
+#[expect(clippy::unwrap_used, clippy::panic, reason = "the body of two tests")]
 fn play_all(history: fn(u64) -> History, usual: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
     let (first, count) = (number(SEED_VARIABLE).unwrap_or(0), number(HISTORIES_VARIABLE).unwrap_or(usual));
