@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use drift_api::attestation::Attestation;
-use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, ObservedReason, Verdict};
-use drift_api::held_corrections::{HeldCorrections, Hold};
+use drift_api::condition::{
+    ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, ObservedReason, StoredIds, Verdict,
+};
+use drift_api::held_corrections::{HeldCorrections, Hold, ObjectHold, ObjectReason};
 use drift_api::names::RETRY_REQUESTED_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_api::unwritten::Doubt;
@@ -77,6 +79,9 @@ pub(crate) fn action(facts: Facts<'_>) -> &'static str {
 /// Everything that holds a correction, or a deletion, one sentence each; nothing where it would follow.
 #[must_use]
 pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+    if let Some(why) = newer_version(facts.object) {
+        return vec![why];
+    }
     if facts.object.deleting {
         if !facts.object.has_finalizer() {
             // It ends without these programs: nothing waits for them.
@@ -109,6 +114,9 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
 /// follows from them.
 #[must_use]
 pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
+    if let Some(why) = newer_version(facts.object) {
+        return vec![why];
+    }
     let approval = of_approval(facts.target, facts.object);
     if facts.object.deleting {
         return deletion_holds(facts.target, facts.object, now).into_iter().chain(approval).collect();
@@ -125,6 +133,26 @@ pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
         held.extend(of_conditions(facts));
     }
     held
+}
+
+/// The hold by a condition that this version cannot read. What else it says is unknown.
+fn newer_version(object: &LeanObject) -> Option<String> {
+    let hold = ObjectHold { why: ObjectReason::NewerVersion, until: None };
+    object.conditions.are_of_newer_version().then(|| hold.sentence())
+}
+
+/// The hold by ids that are no longer those which the steps stored.
+fn changed_ids(target: &Target, object: &LeanObject, note: &CorrectionStatus) -> Option<String> {
+    let present = StoredIds::of(target.correct.stored(), object.view.open().get("status"));
+    let is_stored = |name: &str| target.correct.stored().any(|stored| stored == name);
+    let changed: Vec<String> = note.ids.changed(&present, is_stored).map(|name| format!("status.{name}")).collect();
+    (!changed.is_empty()).then(|| {
+        format!(
+            "another writer changed or removed {} (StoredIdChanged): nothing is sent until it is set back, or the object gives the \
+             resource up",
+            changed.join(" and ")
+        )
+    })
 }
 
 fn tried_only(facts: Facts<'_>) -> Vec<String> {
@@ -205,9 +233,7 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
             None => "its identity was edited, and what it had before is still outside (IdentityChanged)".to_owned(),
         });
     }
-    if note.reason == Some(CorrectedReason::StoredIdChanged) {
-        held.push(format!("{} (StoredIdChanged)", note.text));
-    }
+    held.extend(changed_ids(target, object, &note));
     match object.conditions.observed().and_then(CurrentVerdict::read).filter(|current| current.reason.status() == ConditionStatus::True) {
         None => held.push(format!(
             "the controller acts on the object's conditions, and driftObserved is not True yet; {}",

@@ -39,7 +39,8 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     if let Some(held) = not_ours_to_touch(&situation.surroundings) {
         return Decision::Nothing(held);
     }
-    if situation.object.conditions.are_of_newer_version() {
+    let is_released = situation.object.deleting && !situation.object.has_finalizer();
+    if situation.object.conditions.are_of_newer_version() && !is_released {
         return Decision::Nothing(Held::NewerVersion);
     }
     let status = situation.status();

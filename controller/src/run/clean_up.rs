@@ -24,7 +24,7 @@ impl Cleaner for FinalizerCleaner {
     const OUTCOME: &'static str = "released";
 
     fn is_marked(&self, object: &LeanObject) -> bool {
-        object.has_finalizer() && !object.conditions.are_of_newer_version()
+        object.has_finalizer()
     }
 
     fn needs_note(&self, object: &LeanObject) -> bool {
@@ -45,7 +45,7 @@ impl Cleaner for ConditionCleaner {
     const OUTCOME: &'static str = "cleaned";
 
     fn is_marked(&self, object: &LeanObject) -> bool {
-        (object.conditions.corrected.is_some() || object.has_finalizer()) && !object.conditions.are_of_newer_version()
+        object.conditions.corrected.is_some() || object.has_finalizer()
     }
 
     fn needs_note(&self, object: &LeanObject) -> bool {

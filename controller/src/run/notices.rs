@@ -74,6 +74,9 @@ impl Announcer {
             Held::OutsideWindow => "not deleted outside: no window of `correct.deletionWindows` is open",
             Held::Suspended => "not deleted outside: the target is suspended for this object",
             Held::TargetTaken => "not deleted outside: another ConfigMap has another text of the target",
+            Held::NewerVersion => {
+                "not deleted outside: a condition has words of a newer version, so run that version of both programs"
+            }
             Held::Paused => "not deleted outside: the object is paused",
             Held::NotAllowed => "not deleted outside: a requirement of the target does not hold for this object",
             _ => "not deleted outside: a template of the target cannot be evaluated for this object",

@@ -69,10 +69,6 @@ impl Cleaner for VerdictCleaner {
     const OUTCOME: &'static str = "cleaned";
 
     fn is_marked(&self, object: &LeanObject) -> bool {
-        object.conditions.observed.is_some() && !object.conditions.are_of_newer_version()
-    }
-
-    fn needs_note(&self, object: &LeanObject) -> bool {
         object.conditions.observed.is_some()
     }
 

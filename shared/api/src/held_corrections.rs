@@ -132,7 +132,7 @@ object_reasons! {
     WriteUndone,
     /// The objects of another target of the scope are not known.
     ScopeIncomplete,
-    /// The read of the target has found nothing yet, and the first create waits to be found.
+    /// The read shows no resource of the target, and another create waits to be found.
     ReadUnproved,
     /// A newer version of one of the programs wrote a condition of the object.
     NewerVersion,

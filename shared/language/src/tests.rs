@@ -444,6 +444,8 @@ fn a_wrong_item_hides_no_other_mistake() {
     );
     let base = LEAST.replace("  read:", "  base: \"no url\"\n  read:").replace("http://127.0.0.1:8474", "");
     assert_eq!(problems(&base).len(), 1, "{:?}", problems(&base));
+    let hosts = base.replace("  base:", "  allowHosts: [api.example]\n  base:");
+    assert_eq!(problems(&hosts).len(), 1, "{:?}", problems(&hosts));
 }
 
 proptest! {

@@ -113,6 +113,34 @@ fn each_thing_that_holds_is_told() {
 }
 
 #[test]
+fn what_this_version_cannot_read_holds_alone() {
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let drifted = verdict(ObservedReason::FieldsDiffer);
+    let held = |note: &str| {
+        let object = object(&drifted, note, &json!({}));
+        let facts = Facts { target: &correcting, is_deployed: false, object: &object, verdict: &drifted };
+        (holds(facts, &Leases::default(), NOW.parse().unwrap()), stated_holds(facts, NOW.parse().unwrap()))
+    };
+    let (all, stated) = held("correction 2, owns \"x\": updated [scope 3f2a9c71, later 9]");
+    assert!(matches!(&all[..], [only] if only.contains("(NewerVersion)")), "{all:?}");
+    assert_eq!(all, stated);
+    assert!(!held("correction 2, owns \"x\": updated").1.iter().any(|why| why.contains("NewerVersion")));
+}
+
+#[test]
+fn an_id_that_is_not_the_stored_one_holds() {
+    let storing =
+        CORRECT.replacen("url: 'http://h/x'}", "url: 'http://h/x', store: {externalId: '${response.body.id}'}}", 1);
+    let storing = target(&format!("{}{storing}", TEXT.trim_end()));
+    let drifted = verdict(ObservedReason::FieldsDiffer);
+    let object =
+        object(&drifted, "correction 2, owns \"x\": updated [scope 3f2a9c71, ids externalId@3f2a9c71]", &json!({}));
+    let facts = Facts { target: &storing, is_deployed: false, object: &object, verdict: &drifted };
+    let held = stated_holds(facts, NOW.parse().unwrap());
+    assert!(held.iter().any(|why| why.contains("removed status.externalId (StoredIdChanged)")), "{held:?}");
+}
+
+#[test]
 fn a_lease_that_cannot_be_read_says_why() {
     let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
     let differs = verdict(ObservedReason::FieldsDiffer);

@@ -87,7 +87,7 @@ words! {
     JobWithoutPod => "job_without_pod",
     /// The Pod of the correction's Job is not ready, because it has no node or no image.
     JobPodNotReady => "job_pod_not_ready",
-    /// The read of the target has found nothing yet, and another create waits to be found.
+    /// The read shows no resource of the target, and another create waits to be found.
     ReadUnproved => "read_unproved",
     /// A newer version of one of the programs wrote a condition of the object.
     NewerVersion => "newer_version",

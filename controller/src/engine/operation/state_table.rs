@@ -3,7 +3,7 @@
 //! The states are the operations of the shell. Every order of their results is played, so that the table has each
 //! transition of these corrections.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use drift_api::LeanObject;
 use drift_api::names::FINALIZER;
@@ -218,8 +218,9 @@ fn explore(trial: &Trial, found: &mut BTreeMap<(usize, usize), BTreeSet<usize>>)
     let place = |all: &[&str], name: &str| {
         all.iter().position(|other| *other == name).unwrap_or_else(|| unreachable!("no name: {name}"))
     };
-    let (mut orders, mut known) = (vec![Vec::<Make>::new()], BTreeSet::new());
-    while let Some(order) = orders.pop() {
+    // The shortest orders come first, so that none is cut off which a longer one reached before.
+    let (mut orders, mut known) = (VecDeque::from([Vec::<Make>::new()]), BTreeSet::new());
+    while let Some(order) = orders.pop_front() {
         let play = || {
             let (mut ongoing, next) = trial.begin();
             let mut state = state_of(&next, "");
@@ -235,7 +236,7 @@ fn explore(trial: &Trial, found: &mut BTreeMap<(usize, usize), BTreeSet<usize>>)
         for (result, make) in results_of(state) {
             let after = state_of(&follow(&mut play().0, make(trial)), state);
             found.entry((place(&STATES, state), place(&RESULTS, result))).or_default().insert(place(&STATES, after));
-            orders.push(order.iter().copied().chain([make]).collect());
+            orders.push_back(order.iter().copied().chain([make]).collect());
         }
     }
 }

@@ -109,7 +109,7 @@ impl<P: SharedState> Target<P> {
         self.under_way.values_mut().for_each(|underway| underway.reserved = None);
         self.superseded = true;
         // Running work may take hours and needs no decision state.
-        (self.queue, self.limited, self.crowded) = Default::default();
+        (self.queue, self.limited, self.crowded, self.unproved) = Default::default();
         (self.held, self.deletions, self.reported_deletions) = Default::default();
         if !self.term_ended {
             self.cut_pauses_short(now);

@@ -159,6 +159,9 @@ mod tests {
             ("Later", "text [desired 3f2a9c71d04b58e6]", true),
             ("Later", "text", false),
             ("InSync", "text [later]", false),
+            ("RuleError", "text [seen, correction 7, later]", true),
+            ("InSync", "text [correction 07, later]", false),
+            ("InSync", "text [unhealed 1, correction 2]", false),
             ("InSync", "text [desired 3f2a9c71d04b58e6] more", false),
         ] {
             assert_eq!(CurrentVerdict::is_of_newer_version(&observed(reason, message)), expected, "{reason} {message}");

@@ -48,13 +48,22 @@ impl Tag {
         Self::split(message).1
     }
 
-    /// Returns true if a message ends with a tag that has a part which this version does not know.
+    /// Returns true if a message ends with a tag that has a part of ours and one which this version does not know.
     #[must_use]
     pub fn is_of_newer_version(message: &str) -> bool {
+        const OF_OURS: [&str; 8] =
+            ["desired", "seen", "found", "unfound", "correction", "unhealed", "replace", "ready"];
+        let word = |part: &str| part.split_once(' ').map_or(part, |(word, _)| word).to_owned();
         let is_newer = |brackets: &str| {
-            let inside = brackets.strip_prefix("[desired ").and_then(|inside| inside.strip_suffix(']'));
-            let hash = inside.and_then(|inside| inside.split(", ").next());
-            (hash.and_then(DesiredHash::parse).is_some() && Self::parse(brackets).is_none()).then_some(())
+            let inside = brackets.strip_prefix('[')?.strip_suffix(']')?;
+            let (ours, others): (Vec<&str>, Vec<&str>) = inside
+                .split(", ")
+                .filter(|part| word(part) != "fields")
+                .partition(|part| OF_OURS.contains(&&*word(part)));
+            let is_word = |part: &&str| part.starts_with(|letter: char| letter.is_ascii_lowercase());
+            let parse = |part: &&str| Self::parse(&format!("[{part}]")).is_some();
+            (!others.is_empty() && others.iter().all(is_word) && !ours.is_empty() && ours.iter().all(parse))
+                .then_some(())
         };
         split_brackets(message, is_newer).is_some()
     }

@@ -64,8 +64,8 @@ impl ObjectHold {
                  once the target's ConfigMap is back, or after `kubectl drift forget` of it"
             }
             ObjectReason::ReadUnproved => {
-                "the target's read has found nothing yet, so one object is created first; the others follow once a poll finds it. If none \
-                 does, correct the read, or request a retry"
+                "no poll shows the resource of any object of the target, so one create is open at a time; the others follow once a poll \
+                 finds one. If none does, correct the read: the object with the open create says more"
             }
             ObjectReason::NewerVersion => {
                 "a newer version of the programs wrote a condition of the object, in words that this version does not know: nothing is \

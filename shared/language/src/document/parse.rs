@@ -253,8 +253,7 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
     let (interval, timeout) = times?;
     let (read, compare, publish, correct, secrets) = (read?, compare?, publish?, correct?, secrets?);
-    let (ready, insecure) = (ready?, insecure?);
-    names?;
+    let (ready, insecure, ()) = (ready?, insecure?, names?);
     let stored = correct.stored().map(|name| (name, "a step stores"));
     let written = stored.chain(ready.then_some((OBSERVED_GENERATION, "`ready` writes")));
     check_published(reader, &fields, &publish, written)?;

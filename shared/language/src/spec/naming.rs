@@ -31,9 +31,9 @@ pub(crate) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option
     let hosts = reader.optional(fields, "allowHosts", read_allow_hosts);
     let lets = reader.optional(fields, "let", read_lets);
     let is_valid = (base.is_some() && hosts.is_some()).then_some(());
+    let any_host = || HostPattern::parse("*").map(|any| Arc::new(HostPatterns::new(vec![any])));
     reader.names_mut().base = base.unwrap_or_else(|| Some("https://base.invalid".to_owned()));
-    reader.names_mut().hosts =
-        hosts.unwrap_or_else(|| HostPattern::parse("*").map(|any| Arc::new(HostPatterns::new(vec![any]))));
+    reader.names_mut().hosts = hosts.filter(|_| is_valid.is_some()).unwrap_or_else(any_host);
     lets.map(|_| is_valid)
 }
 

@@ -102,7 +102,10 @@ impl Session {
         loop {
             let answer = self.receive(&mut allowance).await?;
             match Response::parse(&answer, self.last_id)? {
-                Response::Entry(_) if found.len() >= limits.entries as usize => return Err(UNEXPECTED),
+                // The server ignores the limit. What follows is left unread, because the session ends.
+                Response::Entry(_) if found.len() >= limits.entries as usize => {
+                    return Ok(SearchAnswer::Entries(found));
+                }
                 Response::Entry(entry) => found.push(entry.to_result(search, &mut allowance)?),
                 // What is there is unknown, so a missing entry proves nothing.
                 Response::Reference => {

@@ -207,7 +207,7 @@ async fn a_server_that_sends_too_much_is_cut_off() {
     assert_eq!(found, Err(LdapFailure::Unreadable("more than 100,000 values")));
     let bare = entry(&[("cn", &[b"c"]), CLASS]);
     let found = search(SearchScope::Subtree, 0, vec![bare; 3]).await;
-    assert_eq!(found, Err(LdapFailure::Unreachable("the answer is not the one to the request")));
+    assert!(matches!(found, Ok(SearchAnswer::Entries(entries)) if entries.len() == 2));
     // Elements within elements, more than a stack has frames.
     let deep = (0..20_000).fold(Vec::new(), |mut deep: Vec<u8>, _| {
         // The length reaches to the end, as written from the inside out.
