@@ -247,7 +247,7 @@ fn rows() -> Vec<String> {
     [Trial::create(), Trial::update("lw"), Trial::update("ww")].iter().for_each(|trial| explore(trial, &mut found));
     let mut rows: Vec<(usize, Vec<&str>, BTreeSet<usize>)> = Vec::new();
     for ((state, result), next) in found {
-        match rows.iter_mut().find(|(other, _, same)| (*other, &*same) == (state, &next)) {
+        match rows.iter_mut().find(|(other, _, same)| *other == state && *same == next) {
             Some((_, results, _)) => results.push(RESULTS[result]),
             None => rows.push((state, vec![RESULTS[result]], next)),
         }
