@@ -32,6 +32,9 @@ const CONDITIONS: [&str; 7] =
 const WHEN: &str = "when";
 /// The key of secrets. They are read for the steps that use them, so the conditions of steps guard them.
 const SECRETS: &str = "secrets";
+/// The key of the status fields that polls write, and the actions of which only a verdict of drift can follow.
+const PUBLISH: &str = "publish";
+const AFTER_PUBLISHING: [&str; 2] = ["update", "replace"];
 /// The key of names. They are checked where they are used.
 const LET: &str = "let";
 
@@ -50,14 +53,31 @@ pub struct TypeMistake {
 pub fn type_mistakes(document: &str, kind: KindSchema<'_>) -> Vec<TypeMistake> {
     let Ok(root) = parse(document) else { return Vec::new() };
     let Some(spec) = root.get("spec") else { return Vec::new() };
-    let mut check = Check { document, kind, names: lets(spec), steps: BTreeSet::new(), found: Vec::new() };
+    let mut check = Check {
+        document,
+        kind,
+        names: lets(spec),
+        steps: BTreeSet::new(),
+        published: published(spec),
+        found: Vec::new(),
+    };
     check.steps = check.tests_of(spec, &[WHEN]);
-    let assumed = check.tests_of(spec, &CONDITIONS);
+    let mut assumed = check.tests_of(spec, &CONDITIONS);
+    // Templates see an empty status where an object has none.
+    assumed.insert("status".to_owned());
     check.visit(spec, &assumed);
     check.check_ldap(spec);
     check.found.sort_by_key(|mistake| mistake.place);
     check.found.dedup();
     check.found
+}
+
+/// The paths of the status fields that a poll writes together with its verdict.
+fn published(spec: &Node) -> BTreeSet<String> {
+    match spec.get(PUBLISH).map(|publish| &publish.content) {
+        Some(Content::Map(entries)) => entries.iter().map(|entry| format!("status.{}", entry.key)).collect(),
+        _ => BTreeSet::new(),
+    }
 }
 
 /// The expressions of `let`.
@@ -78,6 +98,8 @@ struct Check<'d> {
     names: Names,
     /// The fields that conditions of steps test.
     steps: BTreeSet<String>,
+    /// The status fields that are there once a poll has found drift.
+    published: BTreeSet<String>,
     found: Vec<TypeMistake>,
 }
 
@@ -95,6 +117,9 @@ impl Check<'_> {
                     match entry.key.as_str() {
                         WHEN => self.visit(&entry.value, assumed),
                         SECRETS => self.visit(&entry.value, &within.union(&self.steps).cloned().collect()),
+                        action if AFTER_PUBLISHING.contains(&action) => {
+                            self.visit(&entry.value, &within.union(&self.published).cloned().collect());
+                        }
                         _ => self.visit(&entry.value, &within),
                     }
                 }

@@ -69,7 +69,7 @@ fn an_optional_field_needs_a_guard() {
         ("self.spec.members[0].weight", "self.spec.members[0].weight", "self.spec.members[0].?weight"),
         ("self.spec.members.map(m, m.weight)", "m.weight", "m.?weight"),
         ("self.spec.members.all(m, m.weight > 1)", "m.weight", "m.?weight"),
-        ("self.status.id", "self.status", "self.?status.?id"),
+        ("self.status.id", "self.status.id", "self.status.?id"),
         (
             "self.spec.on ? 1 : self.spec.ttl + self.spec.members[0].weight",
             "self.spec.members[0].weight",
@@ -85,6 +85,19 @@ fn an_optional_field_needs_a_guard() {
             assert!(run(expression, &least()).is_err(), "{expression} works without the field");
         }
     }
+}
+
+#[test]
+fn a_published_field_is_there_once_a_poll_found_drift() {
+    let document = |action: &str| {
+        format!(
+            "spec:\n  publish: {{id: \"${{observed.id}}\"}}\n  correct: {{http: {{{action}: [{{url: \"/${{self.status.id}}\"}}]}}}}\n"
+        )
+    };
+    for (action, count) in [("update", 0), ("replace", 0), ("create", 1), ("delete", 1)] {
+        assert_eq!(mistakes(&document(action)).len(), count, "{action}");
+    }
+    assert_eq!(mistakes(&document("update").replace("publish: {id:", "publish: {other:")).len(), 1);
 }
 
 /// An expression, and the mistake in it.
