@@ -21,8 +21,8 @@ use crate::engine::rendering::unrenderable::Unrenderable;
 pub struct Statements {
     rendered: RenderedSteps<WriteStatement>,
     transaction: bool,
-    /// True if they delete the resource.
-    deletes: bool,
+    /// Number of leading statements that delete the resource.
+    deletion: usize,
 }
 
 impl Statements {
@@ -51,7 +51,12 @@ impl Statements {
                 .map(|text| Some(WriteStatement { text: text?, timeout: statement.timeout })),
         });
         let rendered = RenderedSteps::of(drafts, secrets)?;
-        Ok(Self { rendered, transaction: sql.transaction, deletes: correction.action == Action::Delete })
+        let deletion = match correction.action {
+            Action::Delete => written.len(),
+            Action::Replace if sql.replace.is_empty() => sql.delete.len(),
+            _ => 0,
+        };
+        Ok(Self { rendered, transaction: sql.transaction, deletion })
     }
 
     /// Checks if the secrets in the statements may be sent to this server.
@@ -72,7 +77,9 @@ impl Statements {
             sends: self.sent(step).flat_map(|statement| statement.sends.iter().cloned()).collect(),
             ..PlannedStep::default()
         };
-        let deletion = if self.deletes { count } else { 0 };
+        // A transaction only deletes if every statement after the deletion is skipped.
+        let creates = steps.iter().skip(self.deletion).any(|statement| statement.content.is_some());
+        let deletion = if self.transaction { usize::from(self.deletion > 0 && !creates) } else { self.deletion };
         Plan { steps: (0..count).map(planned).collect(), deletion, secrets: secrets.marks() }
     }
 
@@ -214,6 +221,23 @@ spec:
         let labels: Vec<_> = found.plan().steps.into_iter().filter_map(|step| step.label).collect();
         assert_eq!(labels.iter().map(|label| &**label).collect::<Vec<_>>(), ["1", "never", "comment"]);
         assert_eq!([0, 1, 2].map(|step| found.to_send(step).len()), [1, 0, 1]);
+    }
+
+    #[test]
+    fn what_a_replacement_deletes_makes_nothing() {
+        let replaced = |create: &str, transaction: bool| {
+            let correct =
+                format!("transaction: {transaction}\n      delete: [DROP ROLE a, SELECT 1]\n      create: [{create}]");
+            let plan = statements(&correct, Action::Replace).unwrap().plan();
+            (plan.steps.len(), plan.deletion)
+        };
+        let skipped = r#"{sql: CREATE ROLE a, when: "${!desired.login}"}"#;
+        assert_eq!(replaced("CREATE ROLE a", false), (3, 2));
+        assert_eq!(replaced(skipped, false), (3, 2));
+        assert_eq!(replaced("CREATE ROLE a", true), (1, 0));
+        assert_eq!(replaced(skipped, true), (1, 1), "the transaction only deletes");
+        let deleted = statements("delete: [DROP ROLE a]", Action::Delete).unwrap().plan();
+        assert_eq!((deleted.steps.len(), deleted.deletion), (1, 1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Checks an expression when its target loads, and collects the fields that it reads.
 //!
 //! Reports everything that is known without an object, with its position: unknown functions and variables, hidden
-//! fields, loops nested too deep. Also redirects `==` and `in` (see [`super::equal`]).
+//! fields, loops nested too deep. Also redirects `==` and `in` (see [`crate::cel::evaluation::equal`]).
 
 pub(super) mod known_desired;
 pub(super) mod mistake;

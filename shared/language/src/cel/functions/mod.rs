@@ -1,7 +1,7 @@
 //! The functions of the language as the interpreter calls them: CEL's standard library, functions of Kubernetes CEL,
 //! and a few of our own.
 //!
-//! [`super::function_names`] lists the ones that templates can use.
+//! [`crate::cel::evaluation::function_names`] lists the ones that templates can use.
 
 pub(super) mod function_arity;
 pub(super) mod json_text;

@@ -1,7 +1,7 @@
 //! Text functions whose work grows with more than one argument. cel's own versions allocate before they could be
 //! charged, or search in quadratic time. They follow cel-go's strings extension.
 //!
-//! The other text functions are cel's own, wrapped by [`super::weight`].
+//! The other text functions are cel's own, wrapped by [`crate::cel::evaluation::weight`].
 
 use cel::ExecutionError;
 use cel::common::types::{CelInt, CelList, CelString};
