@@ -37,22 +37,22 @@ async fn wait_for_contradiction(world: &World, correction: u64) -> Result<Value>
 
 /// Returns a target that keeps schemas of the database.
 fn schemas(world: &World) -> Result<Target> {
-    let name = "${self.metadata.name}";
     let query = "SELECT schema_name AS name FROM information_schema.schemata WHERE schema_name = ${self.metadata.name}";
     let create = json!(["SELECT nextval('public.tries')", "CREATE SCHEMA ${ident(self.metadata.name)}"]);
+    Ok(named_in_postgres(world, query, &create)?.with("/spec/correct/existing", json!("Adopt")))
+}
+
+/// Returns a target whose resources are rows or schemas with the name of their object.
+pub(crate) fn named_in_postgres(world: &World, query: &str, create: &Value) -> Result<Target> {
+    let name = "${self.metadata.name}";
     let connection = |secret: &str| json!({"secretRef": {"name": secret}});
+    let postgres = json!({"connection": connection("db-write"), "create": create});
     Ok(Target::shipped(world, "http://unused.example")?
         .with("/spec/identity", json!(name))
         .with("/spec/confirm", json!({"absent": 1}))
         .with("/spec/read", json!({"postgres": {"connection": connection("db-read"), "query": query}}))
         .with("/spec/compare", json!({"desired": {"name": name}}))
-        .with(
-            "/spec/correct",
-            json!({
-                "mode": "Correct", "existing": "Adopt",
-                "postgres": {"connection": connection("db-write"), "create": create},
-            }),
-        ))
+        .with("/spec/correct", json!({"mode": "Correct", "postgres": postgres})))
 }
 
 #[tokio::test]

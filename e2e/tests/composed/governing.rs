@@ -10,7 +10,7 @@ use crate::world::Who;
 /// The states other than live, by target.
 pub(crate) type States = BTreeMap<&'static str, TargetState>;
 
-/// What one program knows of the ConfigMaps.
+/// The ConfigMaps as one program has seen them.
 #[derive(Default)]
 struct Known {
     states: States,
@@ -20,7 +20,7 @@ struct Known {
     noted: Documents,
 }
 
-/// What both programs know of the ConfigMaps.
+/// The ConfigMaps as both programs have seen them.
 #[derive(Default)]
 pub(crate) struct Governing {
     poller: Known,

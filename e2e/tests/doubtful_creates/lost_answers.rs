@@ -115,7 +115,7 @@ fn lost_answer_rows() -> [Shown; 3] {
         ),
         row(
             "An edit while a create is in doubt",
-            "the spec or the steps of create are edited before and after the doubt is told; the read needs the id",
+            "the spec or the steps of create are edited before and after CreationInDoubt is written; the read needs the id",
             "CreationInDoubt with the number of creates, and no second create",
         ),
         row(

@@ -8,6 +8,8 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, message};
 use serde_json::json;
 
+use crate::contradicted::named_in_postgres;
+
 use super::{SOME_PAUSES, wait_until_in_sync};
 
 /// A table without a key. A commit of a row waits until `go` has a row.
@@ -24,18 +26,8 @@ const COMMITTING: &str = "SELECT count(*) FROM pg_stat_activity WHERE usename = 
 
 fn rows(world: &World) -> Result<Target> {
     let name = "${self.metadata.name}";
-    let connection = |secret: &str| json!({"secretRef": {"name": secret}});
     let query = format!("SELECT name FROM public.items WHERE name = {name}");
-    let create = format!("INSERT INTO public.items (name) VALUES ({name})");
-    Ok(Target::shipped(world, "http://unused.example")?
-        .with("/spec/identity", json!(name))
-        .with("/spec/confirm", json!({"absent": 1}))
-        .with("/spec/read", json!({"postgres": {"connection": connection("db-read"), "query": query}}))
-        .with("/spec/compare", json!({"desired": {"name": name}}))
-        .with(
-            "/spec/correct",
-            json!({"mode": "Correct", "postgres": {"connection": connection("db-write"), "create": [create]}}),
-        ))
+    named_in_postgres(world, &query, &json!([format!("INSERT INTO public.items (name) VALUES ({name})")]))
 }
 
 #[tokio::test]
