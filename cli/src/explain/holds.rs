@@ -145,14 +145,11 @@ fn newer_version(object: &LeanObject) -> Option<String> {
 fn changed_ids(target: &Target, object: &LeanObject, note: &CorrectionStatus) -> Option<String> {
     let present = StoredIds::of(target.correct.stored(), object.view.open().get("status"));
     let is_stored = |name: &str| target.correct.stored().any(|stored| stored == name);
-    let changed: Vec<String> = note.ids.changed(&present, is_stored).map(|name| format!("status.{name}")).collect();
-    (!changed.is_empty()).then(|| {
-        format!(
-            "another writer changed or removed {} (StoredIdChanged): nothing is sent until it is set back, or the object gives the \
-             resource up",
-            changed.join(" and ")
-        )
-    })
+    let changed = note.ids.describe_changed(&present, is_stored)?;
+    Some(format!(
+        "another writer changed or removed {changed} (StoredIdChanged): nothing is sent until it is set back, or the object gives the \
+         resource up"
+    ))
 }
 
 fn tried_only(facts: Facts<'_>) -> Vec<String> {

@@ -186,7 +186,7 @@ impl<P: SharedState> Target<P> {
             }
             let limited = self.limited.call_next(|line| self.objects.room(line, now.moment) == Room::Free);
             let crowded = if self.writes_under_way() < WRITES_AT_ONCE { self.crowded.call_next() } else { None };
-            let is_creating = !self.objects.is_read_proved() && self.is_creating_beside(None);
+            let is_creating = self.is_creating_beside(None);
             let unproved = if self.objects.may_create_another(is_creating) { self.unproved.call_next() } else { None };
             if limited.is_none() && crowded.is_none() && unproved.is_none() {
                 return;
@@ -248,7 +248,7 @@ impl<P: SharedState> Target<P> {
         let declared_secrets =
             object.filter(|_| self.approves_secrets()).and_then(|object| self.program.declared_secrets_of(object));
         let window_opens = object.and_then(|object| self.window_opens(object, now));
-        let (state, is_creating) = (self.state, !self.objects.is_read_proved() && self.is_creating_beside(Some(uid)));
+        let (state, is_creating) = (self.state, self.is_creating_beside(Some(uid)));
         SharedFacts { state, attested, rights, scope_complete, window_opens, secrets, declared_secrets, is_creating }
     }
 

@@ -11,15 +11,10 @@ use crate::engine::decide::situation::Situation;
 pub(super) fn without_stored_ids(situation: &Situation<'_>, status: &CorrectionStatus) -> Option<Decision> {
     let Situation { facts, target, .. } = situation;
     let is_stored = |name: &str| target.stores.iter().any(|stored| **stored == *name);
-    let changed: Vec<String> =
-        status.ids.changed(&facts.stored, is_stored).map(|name| format!("status.{name}")).collect();
-    if changed.is_empty() {
-        return None;
-    }
+    let changed = status.ids.describe_changed(&facts.stored, is_stored)?;
     let text = format!(
-        "another writer changed or removed {}, which identifies the external resource: nothing is created, updated or \
-         deleted until it is set back, or the object gives the resource up",
-        changed.join(" and ")
+        "another writer changed or removed {changed}, which identifies the external resource: nothing is created, updated or \
+         deleted until it is set back, or the object gives the resource up"
     );
     let held = Decision::Nothing(Held::StoredIdChanged);
     Some(write_once(situation, status, CorrectedReason::StoredIdChanged, &text, held))

@@ -4,8 +4,8 @@
 
 use drift_api::mutants::is_planted;
 use drift_api::{
-    BreakerCounts, Claimant, ClaimedName, CorrectedReason, CorrectionStatus, CurrentVerdict, LeanObject, Moment,
-    Mutant, ResourceName, Rights, SecretMarks, Uid,
+    BreakerCounts, Claimant, ClaimedName, CorrectedReason, CurrentVerdict, LeanObject, Moment, Mutant, ResourceName,
+    Rights, SecretMarks, Uid,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -142,7 +142,7 @@ impl ObjectStore {
         memory_now.observe(&object, facts.desired_hash, self.target.limits.attempts, now);
         if let Some(memory) = memory {
             let current = object.conditions.observed().and_then(CurrentVerdict::read);
-            let is_open = self.has_open_create(&object, &facts, &memory.status_of(&object));
+            let is_open = self.has_open_create(&object, current.as_ref(), &facts, &memory);
             let evidence = evidenced.after(current.as_ref(), is_open);
             self.proof.replace(evidenced, evidence);
             self.known.insert(uid, ObjectEntry { object: object.kept(), facts, memory, claiming, evidence });
@@ -152,20 +152,26 @@ impl ObjectStore {
 
     /// Returns true if the object has a create that a poll has to find. No poll looks for what another name, a suspension
     /// or a requirement keeps from it.
-    fn has_open_create(&self, object: &LeanObject, facts: &ObjectFacts, record: &CorrectionStatus) -> bool {
-        let current = object.conditions.observed().and_then(CurrentVerdict::read);
-        let is_shown = current.as_ref().is_some_and(|current| current.reason.is_presence());
+    fn has_open_create(
+        &self,
+        object: &LeanObject,
+        current: Option<&CurrentVerdict>,
+        facts: &ObjectFacts,
+        memory: &ObjectMemory,
+    ) -> bool {
+        let is_looked_for = facts.suspended == Some(false) && facts.allowed == Some(true);
+        if self.target.repeated_create == RepeatedCreate::Harmless || !is_looked_for {
+            return false;
+        }
+        let record = memory.status_of(object);
+        let is_shown = current.is_some_and(|current| current.reason.is_presence());
         // A Job has no record of its create before it succeeds, and a newer version may have another one.
         let may_have_begun = record.reason == Some(CorrectedReason::CorrectionStarted)
             || record.is_interrupted()
             || object.conditions.are_of_newer_version();
         let named = facts.identity.clone().map(|identity| self.target.named(identity));
         let owns = |owned: &ClaimedName| named.as_ref().is_none_or(|named| owned.names(named));
-        facts.suspended == Some(false)
-            && facts.allowed == Some(true)
-            && self.target.repeated_create != RepeatedCreate::Harmless
-            && record.owned().is_some_and(owns)
-            && (record.unseen_create(current.as_ref()).is_some() || may_have_begun && !is_shown)
+        record.owned().is_some_and(owns) && (record.unseen_create(current).is_some() || may_have_begun && !is_shown)
     }
 
     /// Returns true if a poll shows the resource of an object.

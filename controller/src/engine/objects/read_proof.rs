@@ -1,6 +1,6 @@
 //! The proof that the read of a target finds what its creates make.
 //!
-//! A read with a wrong address finds nothing, and the create of each object would make a resource that nobody sees.
+//! A read with a wrong address finds nothing, and the create of each object would make a resource that no poll shows.
 //! While no poll shows the resource of any object, one create is open at a time.
 
 use drift_api::{ConditionStatus, CurrentVerdict, ObservedReason};

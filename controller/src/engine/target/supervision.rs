@@ -69,9 +69,10 @@ impl<P: SharedState> Target<P> {
         self.under_way.values().filter(|underway| !underway.is_correction).count()
     }
 
-    /// Returns true if the create of another object is under way that a poll has to find.
+    /// Returns true if the create of another object is under way that a poll has to find before the read is proved.
     pub(super) fn is_creating_beside(&self, own: Option<&Uid>) -> bool {
-        self.under_way.iter().any(|(uid, underway)| underway.is_create && Some(uid) != own)
+        let creates = |(uid, underway): (&Uid, &Underway)| underway.is_create && Some(uid) != own;
+        !self.objects.is_read_proved() && self.under_way.iter().any(creates)
     }
 
     /// Ends the pause of an object that is being deleted.

@@ -7,20 +7,18 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::failure::LdapFailure;
-use crate::guard::allowance::{Allowance, Limits};
+use crate::guard::allowance::Allowance;
 
 use super::messages::{ENUMERATED, INTEGER, SET, requested};
 
-/// Limits of a response without entries: a code, a DN and a diagnostic message.
-pub(super) const RESULT: Limits =
-    Limits { bytes: 64 * 1024, too_large: "larger than 64 KiB", values: 0, too_many: TOO_MANY_VALUES };
+/// Bytes of a response without entries: a code, a DN and a diagnostic message.
+pub(super) const RESULT_BYTES: Allowance = Allowance::of(64 * 1024, "larger than 64 KiB");
 
-/// Limits of the entries of a search. A group with 10,000 members has about 600 KiB. Short values take far more memory
-/// than bytes on the wire.
-pub(super) const SEARCH: Limits =
-    Limits { bytes: 1024 * 1024, too_large: "larger than 1 MiB", values: 100_000, too_many: TOO_MANY_VALUES };
+/// Bytes of the entries of a search. A group with 10,000 members has about 600 KiB.
+pub(super) const SEARCH_BYTES: Allowance = Allowance::of(1024 * 1024, "larger than 1 MiB");
 
-const TOO_MANY_VALUES: &str = "more than 100,000 values";
+/// Values of the entries of a search. Short ones take far more memory than bytes on the wire.
+pub(super) const SEARCH_VALUES: Allowance = Allowance::of(100_000, "more than 100,000 values");
 
 const NOT_LDAP: LdapFailure = LdapFailure::Unreachable("the answer is not LDAP");
 
@@ -79,7 +77,7 @@ pub(super) async fn read_message(
             length = length << 8 | usize::from(wire.read_u8().await?);
         }
     }
-    allowance.take_bytes(length).map_err(LdapFailure::Unreadable)?;
+    allowance.take(length).map_err(LdapFailure::Unreadable)?;
     let mut content = vec![0; length];
     wire.read_exact(&mut content).await?;
     Ok(content)
@@ -154,8 +152,8 @@ impl<'m> Response<'m> {
 
 impl Entry<'_> {
     /// Returns the result of a search: the attributes of an entry that shows all that must be present.
-    pub(super) fn to_result(&self, search: &Search, allowance: &mut Allowance) -> Result<Value, LdapFailure> {
-        let mut entry = self.to_json(&requested(search), allowance)?;
+    pub(super) fn to_result(&self, search: &Search, values: &mut Allowance) -> Result<Value, LdapFailure> {
+        let mut entry = self.to_json(&requested(search), values)?;
         let shows = |name: &str| {
             let values =
                 entry.as_object().and_then(|entry| entry.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
@@ -171,7 +169,7 @@ impl Entry<'_> {
     }
 
     /// Returns the entry with its requested attributes. An attribute without values is an empty list.
-    pub(super) fn to_json(&self, requested: &[String], allowance: &mut Allowance) -> Result<Value, LdapFailure> {
+    pub(super) fn to_json(&self, requested: &[String], values_left: &mut Allowance) -> Result<Value, LdapFailure> {
         let mut parts = self.0;
         let mut found = Map::new();
         found.insert("dn".to_owned(), text(parts.expect(OCTETS)?)?);
@@ -194,7 +192,7 @@ impl Entry<'_> {
             };
             let mut texts = Vec::new();
             while !values.is_empty() {
-                allowance.take_values(1).map_err(LdapFailure::Unreadable)?;
+                values_left.take(1).map_err(LdapFailure::Unreadable)?;
                 texts.push(text(values.expect(OCTETS)?)?);
             }
             found.insert(name.clone(), Value::Array(texts));

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::failure::LdapFailure;
 use super::messages::{self, SearchLimits, message, start_tls};
 use super::parameters::{DirectoryParameters, Protection};
-use super::responses::{RESULT, Response, SEARCH, SearchAnswer, read_message};
+use super::responses::{RESULT_BYTES, Response, SEARCH_BYTES, SEARCH_VALUES, SearchAnswer, read_message};
 use crate::guard::allowance::Allowance;
 use crate::guard::dialling::DialRules;
 use crate::guard::stream::{Wire, connect, handshake, in_time, trusting};
@@ -73,7 +73,7 @@ impl Session {
     pub(super) async fn open(parameters: &DirectoryParameters, rules: &DialRules) -> Result<Self, LdapFailure> {
         let mut session = Self { wire: in_time(dial(parameters, rules)).await?, last_id: 1 };
         session.send(&messages::bind(&parameters.bind_dn, parameters.password.expose_secret())).await?;
-        let answer = session.receive(&mut Allowance::of(RESULT)).await?;
+        let answer = session.receive(&mut { RESULT_BYTES }).await?;
         match Response::parse(&answer, session.last_id)? {
             Response::Bind(ResultCode::SUCCESS) => Ok(session),
             Response::Bind(code) => Err(LdapFailure::NotBound(code)),
@@ -97,16 +97,16 @@ impl Session {
 
     async fn search(&mut self, search: &Search, limits: SearchLimits) -> Result<SearchAnswer, LdapFailure> {
         self.send(&messages::search(search, limits)).await?;
-        let mut allowance = Allowance::of(SEARCH);
+        let (mut bytes, mut values) = (SEARCH_BYTES, SEARCH_VALUES);
         let mut found: Vec<Value> = Vec::new();
         loop {
-            let answer = self.receive(&mut allowance).await?;
+            let answer = self.receive(&mut bytes).await?;
             match Response::parse(&answer, self.last_id)? {
                 // The server ignores the limit. What follows is left unread, because the session ends.
                 Response::Entry(_) if found.len() >= limits.entries as usize => {
                     return Ok(SearchAnswer::Entries(found));
                 }
-                Response::Entry(entry) => found.push(entry.to_result(search, &mut allowance)?),
+                Response::Entry(entry) => found.push(entry.to_result(search, &mut values)?),
                 // What is there is unknown, so a missing entry proves nothing.
                 Response::Reference => {
                     return Err(LdapFailure::Unreadable("a part of it is on another server (referral)"));
@@ -128,7 +128,7 @@ impl Session {
 
     pub(super) async fn change(&mut self, change: &Change) -> Result<(), LdapFailure> {
         self.send(&messages::change(change)).await?;
-        let answer = self.receive(&mut Allowance::of(RESULT)).await?;
+        let answer = self.receive(&mut { RESULT_BYTES }).await?;
         match Response::parse(&answer, self.last_id)? {
             Response::Changed(ResultCode::SUCCESS) => Ok(()),
             Response::Changed(code) => Err(LdapFailure::Answered(code)),
@@ -171,7 +171,7 @@ pub(super) async fn dial(parameters: &DirectoryParameters, rules: &DialRules) ->
 /// Reads exactly one message: anything after it was not sent under TLS, and the handshake rejects it.
 async fn ask_for_tls(stream: &mut TcpStream) -> Result<(), LdapFailure> {
     stream.write_all(&message(START_TLS_ID, &start_tls())).await?;
-    let mut allowance = Allowance::of(RESULT);
+    let mut allowance = RESULT_BYTES;
     match Response::parse(&read_message(stream, &mut allowance).await?, START_TLS_ID)? {
         Response::Extended(code) if code.0 == 0 => Ok(()),
         _ => Err(LdapFailure::Unreachable("the server does not begin TLS")),

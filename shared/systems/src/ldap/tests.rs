@@ -9,9 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::messages::message;
-use super::responses::{RESULT, Response, SEARCH, read_message};
+use super::responses::{RESULT_BYTES, Response, SEARCH_VALUES, read_message};
 use super::*;
-use crate::guard::allowance::Allowance;
 use crate::guard::host_health::HostReply;
 
 const REFERRAL: &str = "a part of it is on another server (referral)";
@@ -85,10 +84,10 @@ async fn server(bind: u32, answers: Vec<Vec<Vec<u8>>>) -> DirectoryParameters {
     let url = format!("ldap://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read_message(&mut stream, &mut Allowance::of(RESULT)).await.unwrap();
+        read_message(&mut stream, &mut { RESULT_BYTES }).await.unwrap();
         stream.write_all(&message(2, &result(0x61, bind))).await.unwrap();
         for (operations, id) in answers.into_iter().filter(|_| bind == 0).zip(3..) {
-            read_message(&mut stream, &mut Allowance::of(RESULT)).await.unwrap();
+            read_message(&mut stream, &mut { RESULT_BYTES }).await.unwrap();
             for operation in operations {
                 stream.write_all(&message(id, &operation)).await.unwrap();
             }
@@ -249,7 +248,7 @@ proptest::proptest! {
         let framed = [b"\x02\x01\x03\x64".to_vec(), bytes.clone()].concat();
         for message in [bytes, framed] {
             if let Ok(Response::Entry(entry)) = Response::parse(&message, 3) {
-                let _ = entry.to_json(&["a".to_owned()], &mut Allowance::of(SEARCH));
+                let _ = entry.to_json(&["a".to_owned()], &mut { SEARCH_VALUES });
             }
         }
     }

@@ -52,7 +52,7 @@ impl Columns {
         let mut allowance = row_allowance();
         let mut fields = Map::new();
         for ((name, kind), stored) in self.0.iter().zip(row) {
-            allowance.take_values(1)?;
+            allowance.take(1)?;
             fields.insert(name.clone(), json_of(*kind, stored, &mut allowance)?);
         }
         Ok(Value::Object(fields))

@@ -11,7 +11,7 @@ use crate::sql::value::{MALFORMED, exact, parsed};
 /// # Errors
 /// Fails if the text does not match the type, or there are too many values.
 pub(crate) fn json_of(kind: &Type, text: Option<&str>, allowance: &mut Allowance) -> Result<Value, &'static str> {
-    allowance.take_values(1)?;
+    allowance.take(1)?;
     let Some(text) = text else { return Ok(Value::Null) };
     match kind.kind() {
         Kind::Array(item) => return array(item, text, allowance),
@@ -77,7 +77,7 @@ impl ArrayReader<'_, '_> {
         loop {
             items.push(match self.rest.chars().next() {
                 Some('{') => {
-                    self.allowance.take_values(1)?;
+                    self.allowance.take(1)?;
                     self.list(depth + 1)?
                 }
                 Some('"') => {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use drift_language::parse_json;
 use serde_json::{Number, Value};
 
-use crate::guard::allowance::{Allowance, Limits};
+use crate::guard::allowance::Allowance;
 
 /// Maximum values of one row: 16 MiB of memory, the same as for an HTTP response.
 pub(crate) const MAX_NODES: usize = 200_000;
@@ -20,7 +20,7 @@ const EXACT_DIGITS: usize = 15;
 
 /// Returns the allowance of one row. The bytes of the whole result are counted where they are read.
 pub(crate) const fn row_allowance() -> Allowance {
-    Allowance::of(Limits { bytes: 0, too_large: "", values: MAX_NODES, too_many: TOO_MANY })
+    Allowance::of(MAX_NODES, TOO_MANY)
 }
 
 /// Checks the names of a result's columns.
@@ -39,11 +39,11 @@ pub(crate) fn check_columns<'n>(mut names: impl ExactSizeIterator<Item = &'n str
 
 /// Parses a JSON value.
 pub(crate) fn parsed(text: &[u8], allowance: &mut Allowance) -> Result<Value, &'static str> {
-    let parsed = parse_json(text, allowance.values_left()).map_err(|error| match error {
+    let parsed = parse_json(text, allowance.left()).map_err(|error| match error {
         drift_language::JsonError::Malformed => MALFORMED,
         drift_language::JsonError::TooManyNodes => TOO_MANY,
     })?;
-    allowance.take_values(count(&parsed))?;
+    allowance.take(count(&parsed))?;
     Ok(parsed)
 }
 

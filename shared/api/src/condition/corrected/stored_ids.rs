@@ -30,9 +30,20 @@ impl StoredIds {
 
     /// Returns the names of the fields whose value is another one than `present`, or is missing there. A field that
     /// `is_stored` does not know is ignored.
-    pub fn changed<'s>(&'s self, present: &'s Self, is_stored: impl Fn(&str) -> bool) -> impl Iterator<Item = &'s str> {
+    pub(super) fn changed<'s>(
+        &'s self,
+        present: &'s Self,
+        is_stored: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = &'s str> {
         let changed = self.0.iter().filter(move |(name, hash)| is_stored(name) && present.0.get(*name) != Some(hash));
         changed.map(|(name, _)| name.as_str())
+    }
+
+    /// Describes these fields: `status.id and status.zone`. `None` without such a field.
+    #[must_use]
+    pub fn describe_changed(&self, present: &Self, is_stored: impl Fn(&str) -> bool) -> Option<String> {
+        let paths: Vec<String> = self.changed(present, is_stored).map(|name| format!("status.{name}")).collect();
+        (!paths.is_empty()).then(|| paths.join(" and "))
     }
 
     /// Returns these hashes, and those of `present` for fields without one.
