@@ -85,7 +85,7 @@ async fn an_object_of_the_cluster_is_made_and_kept() -> Result<()> {
         world.apply_target(&target(world)?).await?;
         world.start_both().await?;
         create(world, "web").await?;
-        let unknown = world.wait_for_verdict("web", "Unknown", "Unauthorized").await?;
+        let unknown = world.wait_for_verdict("web", "Unknown", "Forbidden").await?;
         ensure!(message(&unknown, "driftObserved").contains("status 403"), "{}", describe(&unknown, "driftObserved"));
 
         grant(world, Which::Poller, &["get"]).await?;

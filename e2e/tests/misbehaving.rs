@@ -19,7 +19,7 @@ fn cases() -> Vec<(&'static str, Answer, &'static str)> {
         ("down", Answer::reset(), "ExternalUnreachable"),
         ("slow", Answer::never(), "PollTimedOut"),
         ("unauthorized", Answer::status(401), "Unauthorized"),
-        ("forbidden", Answer::html(403), "Unauthorized"),
+        ("forbidden", Answer::html(403), "Forbidden"),
         ("broken", Answer::status(500), "ExternalError"),
         ("redirecting", Answer::status(302).header("location", "http://127.0.0.1:1/"), "ExternalError"),
         ("ingress", Answer::html(404), "ResponseInvalid"),

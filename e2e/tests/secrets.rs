@@ -86,7 +86,7 @@ async fn a_secret_without_label_is_never_used() -> Result<()> {
         world.start_poller().await?;
         let controller = world.start_controller().await?;
         world.create_proxy("web", json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})).await?;
-        world.wait_for_verdict("web", "Unknown", "Unauthorized").await?;
+        world.wait_for_verdict("web", "Unknown", "CredentialUnusable").await?;
         ensure!(outside.requests().is_empty(), "a request without its credential: {:?}", outside.requests());
 
         // Only the label was missing, and no restart is needed.

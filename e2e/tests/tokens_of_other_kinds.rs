@@ -140,7 +140,8 @@ async fn each_kind_of_token_reads_and_is_never_shown() -> Result<()> {
                 let data = json!({"privateKey": pem, "username": "me", "password": format!("wrong-{CANARY}")});
                 world.apply_credential("reader", "poller", data).await?;
             }
-            world.wait_for_verdict("web", "Unknown", "Unauthorized").await.with_context(|| auth.to_string())?;
+            let reason = if secret.is_some() { "Unauthorized" } else { "CredentialUnusable" };
+            world.wait_for_verdict("web", "Unknown", reason).await.with_context(|| auth.to_string())?;
             ensure_shown_nowhere(world, &poller).await?;
         }
         let log = poller.log_text()?;

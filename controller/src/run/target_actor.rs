@@ -81,15 +81,16 @@ impl TargetActor {
                 Ok(()) = configuration.changed() => self.note_state(&configuration.borrow_and_update().clone()),
                 Some(input) = self.inbox.recv() => self.step(input),
                 Some(asked) = self.holdings.recv() => asked.answer_with(|question| self.engine.holdings(question)),
-                count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
-                    0 => break,
-                    _ => batch.drain(..).filter_map(input_of).for_each(|input| self.step(input)),
-                },
                 Ok(()) = attestations.changed() => self.step(Input::AttestationChanged),
                 wake = self.engine.program.next_wake() => self.step(match wake {
                     Wake::Object(uid) => Input::Concerned(uid),
                     Wake::Scopes => Input::ScopesChanged,
                 }),
+                // Last, because a first list of many objects takes long.
+                count = events.recv_many(&mut batch, EVENTS_AT_ONCE) => match count {
+                    0 => break,
+                    _ => batch.drain(..).filter_map(input_of).for_each(|input| self.step(input)),
+                },
                 () = tokio::time::sleep_until(wake) => {}
             }
         }

@@ -181,7 +181,7 @@ async fn an_entry_of_redis_is_kept_by_an_adapter() -> Result<()> {
         subject.wait_for_verdict("False/InSync").await?;
 
         servers.redis(PASSWORD, &["CONFIG", "SET", "requirepass", "another"]).await?;
-        subject.wait_for_verdict("Unknown/Unauthorized").await?;
+        subject.wait_for_verdict("Unknown/Forbidden").await?;
         servers.redis("another", &["CONFIG", "SET", "requirepass", PASSWORD]).await?;
         subject.wait_for_verdict("False/InSync").await?;
 

@@ -183,7 +183,7 @@ async fn a_queue_of_aws_is_kept() -> Result<()> {
             world.apply_credential("aws-read", "poller", json!({"accessKeyId": aws.reader.id, "secretAccessKey": key}))
         };
         read_with("wrong").await?;
-        subject.wait_for_verdict("Unknown/Unauthorized").await?;
+        subject.wait_for_verdict("Unknown/Forbidden").await?;
         read_with(&aws.reader.secret).await?;
         subject.wait_until_healed_by(3).await?;
 

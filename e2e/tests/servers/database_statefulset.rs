@@ -108,7 +108,7 @@ async fn is_unknown_without_the_right(world: &World, subject: &Subject, sets: &S
     let rules = role["rules"].as_array_mut().context("a Role without rules")?;
     rules.retain(|rule| rule["apiGroups"][0] != "apps");
     world.apply(&role).await?;
-    subject.wait_for_verdict("Unknown/Unauthorized").await?;
+    subject.wait_for_verdict("Unknown/Forbidden").await?;
     sets.kubectl(&["scale", "statefulset", "orders", "--replicas=3"]).await?;
     wait::throughout("no correction by what nobody saw", SOME_POLLS, async || {
         let replicas = sets.orders().await?["spec"]["replicas"].clone();

@@ -141,7 +141,7 @@ async fn what_the_reader_may_not_see_is_no_drift() -> Result<()> {
             (groups.to_owned(), "that proves nothing"),
         ] {
             server.start_again_with(&hidden(&what)).await?;
-            let seen = subject.wait_for_verdict("Unknown/Unauthorized").await?;
+            let seen = subject.wait_for_verdict("Unknown/Forbidden").await?;
             let message = condition(&seen, names::DRIFT_OBSERVED).map(|observed| observed["message"].to_string());
             ensure!(message.as_ref().is_some_and(|message| message.contains(told)), "{what}: {message:?}");
             wait::throughout("no write to the directory", SOME_POLLS, async || {
@@ -149,7 +149,7 @@ async fn what_the_reader_may_not_see_is_no_drift() -> Result<()> {
                 Ok(if now == written { Seen::Met(()) } else { Seen::Instead(format!("{now:?}")) })
             })
             .await?;
-            subject.wait_for_verdict("Unknown/Unauthorized").await?;
+            subject.wait_for_verdict("Unknown/Forbidden").await?;
             server.start_again_with("").await?;
             subject.wait_until_healed_by(1).await?;
         }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use drift_api::{Moment, ObjectView, Uid};
+use drift_api::{Fifo, Moment, ObjectView, Uid};
 use drift_language::cel::SecretValues;
+use indexmap::IndexSet;
 use serde_json::Value;
 
 use crate::engine::judgement::description::REDACTED;
@@ -46,34 +47,38 @@ pub struct CollectionRequest {
     pub name: String,
 }
 
-/// Entry of one object among those of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OwnEntry<'t> {
-    /// The entry has this name.
-    Named(&'t str),
-    /// The entry belongs to another request.
-    Elsewhere,
-    /// The object's request was never determined.
-    Unknown,
-}
-
-/// Traversals of one target.
+/// Traversals of one target. No step but [`changed_unnamed`](Self::changed_unnamed) looks at more than the objects of one request:
+/// each object may have a request of its own.
 #[derive(Debug, Default)]
 pub struct CollectionRequests {
     asked: HashMap<Uid, CollectionRequest>,
     known: HashMap<RequestKey, Traversed>,
+    /// Objects whose request was never determined.
+    unasked: HashSet<Uid>,
+    /// Objects with a view that the request was not determined for.
+    edited: Fifo,
+    is_unnamed_changed: bool,
 }
 
 /// Traversals of one request.
 #[derive(Debug)]
 struct Traversed {
     request: Request,
+    /// Objects with this request.
+    members: IndexSet<Uid>,
     /// Start of the last traversal.
     began: Option<Moment>,
     under_way: bool,
     /// Earliest start of the next traversal, if an object asked for one during the current one.
     next: Option<Moment>,
     unnamed: Unnamed,
+}
+
+impl Traversed {
+    fn of(request: Request) -> Self {
+        let (members, unnamed) = (IndexSet::new(), Unnamed::default());
+        Self { request, members, began: None, under_way: false, next: None, unnamed }
+    }
 }
 
 impl CollectionRequests {
@@ -83,17 +88,42 @@ impl CollectionRequests {
         self.asked.get(uid).filter(|asked| asked.view.is(view))
     }
 
+    /// Records that an object has another view, so that its request may have changed.
+    pub fn note_view(&mut self, uid: &Uid) {
+        self.edited.join(uid);
+        if !self.asked.contains_key(uid) {
+            self.unasked.insert(uid.clone());
+        }
+    }
+
+    /// Removes and returns an object of [`note_view`](Self::note_view).
+    pub fn next_edited(&mut self) -> Option<Uid> {
+        self.edited.call_next()
+    }
+
     /// Sets the request and the entry's name for this view of the object.
     pub fn set_asked(&mut self, uid: &Uid, view: ObjectView, request: Request, name: String) -> CollectionRequest {
-        let known = self.known.entry(RequestKey::of(&request));
+        let key = RequestKey::of(&request);
+        if self.asked.get(uid).is_some_and(|asked| asked.request != key) {
+            self.leave(uid);
+        }
+        let known = self.known.entry(key);
         // Objects with the same request share its key.
         let asked = CollectionRequest { view, request: known.key().clone(), name };
-        known.or_insert(Traversed { request, began: None, under_way: false, next: None, unnamed: Unnamed::default() });
+        known.or_insert_with(|| Traversed::of(request)).members.insert(uid.clone());
         self.asked.insert(uid.clone(), asked.clone());
-        if self.known.len() > self.asked.len().saturating_mul(2) {
-            self.forget_what_nobody_asks();
-        }
+        self.unasked.remove(uid);
         asked
+    }
+
+    /// Returns the objects with that request.
+    pub fn members(&self, key: &RequestKey) -> impl Iterator<Item = &Uid> {
+        self.known.get(key).into_iter().flat_map(|known| &known.members)
+    }
+
+    /// Returns the objects whose request was never determined.
+    pub fn unasked(&self) -> impl Iterator<Item = &Uid> {
+        self.unasked.iter()
     }
 
     /// Returns the request of a key, if an object uses it.
@@ -104,17 +134,30 @@ impl CollectionRequests {
 
     /// Forgets an object that is no longer polled here.
     pub fn forget(&mut self, uid: &Uid) {
-        self.asked.remove(uid);
+        self.leave(uid);
+        self.unasked.remove(uid);
+        self.edited.leave(uid);
     }
 
-    /// Returns the object's entry among those of that request.
-    #[must_use]
-    pub fn own_entry(&self, uid: &Uid, request: &RequestKey) -> OwnEntry<'_> {
-        match self.asked.get(uid) {
-            Some(asked) if asked.request == *request => OwnEntry::Named(&asked.name),
-            Some(_) => OwnEntry::Elsewhere,
-            None => OwnEntry::Unknown,
+    fn leave(&mut self, uid: &Uid) {
+        let Some(CollectionRequest { request, .. }) = self.asked.remove(uid) else { return };
+        if let Some(known) = self.known.get_mut(&request) {
+            known.members.swap_remove(uid);
         }
+        self.forget_unused(&request);
+    }
+
+    /// Forgets a request that no object uses, once its traversal has ended.
+    fn forget_unused(&mut self, key: &RequestKey) {
+        if self.known.get(key).is_some_and(|known| known.members.is_empty() && !known.under_way) {
+            let forgotten = self.known.remove(key);
+            self.is_unnamed_changed |= forgotten.is_some_and(|known| known.unnamed.count > 0);
+        }
+    }
+
+    /// Returns the names of the entries of all objects with that request.
+    pub fn names(&self, key: &RequestKey) -> impl Iterator<Item = &str> {
+        self.members(key).filter_map(|uid| self.asked.get(uid)).map(|asked| asked.name.as_str())
     }
 
     /// Returns the earliest start of a traversal with that request; `None` if it may begin now. Traversals begin at
@@ -141,17 +184,12 @@ impl CollectionRequests {
         }
     }
 
-    /// Records the end of a traversal, and forgets requests that no object uses.
+    /// Records the end of a traversal, and forgets a request that no object uses.
     pub fn end(&mut self, key: &RequestKey) {
-        self.forget_what_nobody_asks();
         if let Some(known) = self.known.get_mut(key) {
             known.under_way = false;
         }
-    }
-
-    fn forget_what_nobody_asks(&mut self) {
-        let asked: HashSet<&RequestKey> = self.asked.values().map(|asked| &asked.request).collect();
-        self.known.retain(|known, traversed| traversed.under_way || asked.contains(known));
+        self.forget_unused(key);
     }
 
     /// Records the entries of a complete traversal that belong to no object. Names that contain one of the
@@ -164,13 +202,19 @@ impl CollectionRequests {
                 let is_secret = credentials.occur_in(&Value::from(name.as_str()));
                 if is_secret { REDACTED.to_owned() } else { name }
             };
-            known.unnamed = Unnamed { count, names: names.into_iter().take(SHOWN_NAMES).map(shown).collect() };
+            let unnamed = Unnamed { count, names: names.into_iter().take(SHOWN_NAMES).map(shown).collect() };
+            self.is_unnamed_changed |= known.unnamed != unnamed;
+            known.unnamed = unnamed;
         }
     }
 
-    /// Returns the entries without an object, of all traversals.
+    /// Returns the entries without an object, of all traversals. `None` if they are those of the last call.
     #[must_use]
-    pub fn unnamed(&self) -> Unnamed {
+    pub fn changed_unnamed(&mut self) -> Option<Unnamed> {
+        std::mem::take(&mut self.is_unnamed_changed).then(|| self.unnamed())
+    }
+
+    fn unnamed(&self) -> Unnamed {
         let all = self.known.values().map(|known| &known.unnamed);
         let count = all.clone().map(|unnamed| unnamed.count).sum();
         let names: BTreeSet<String> = all.flat_map(|unnamed| unnamed.names.iter().cloned()).collect();
@@ -235,18 +279,20 @@ mod tests {
     #[test]
     fn a_request_that_no_object_makes_any_more_is_forgotten() {
         let (mut traversals, uid) = (CollectionRequests::default(), Uid::from("u"));
+        traversals.note_view(&uid);
+        assert_eq!(traversals.unasked().collect::<Vec<_>>(), [&uid]);
         let one = ask(&mut traversals, "u", "http://h/a");
+        assert_eq!(traversals.unasked().count(), 0);
         traversals.begin(&one, at(0).moment);
         traversals.note_unnamed(&one, HashSet::from(["y".to_owned()]), &SecretValues::default());
-        assert_eq!(traversals.own_entry(&uid, &one), OwnEntry::Named("x"));
-        traversals.end(&one);
+        assert_eq!(traversals.names(&one).collect::<Vec<_>>(), ["x"]);
         let other = ask(&mut traversals, "u", "http://h/b");
-        assert_eq!(traversals.own_entry(&uid, &one), OwnEntry::Elsewhere, "an entry of that name is none of its own");
-        assert_eq!(traversals.own_entry(&Uid::from("v"), &one), OwnEntry::Unknown);
-        traversals.begin(&other, at(1).moment);
-        traversals.end(&other);
-        assert_eq!(traversals.unnamed().count, 0);
+        assert_eq!(traversals.names(&one).count(), 0, "an entry of that name is none of its own");
+        assert_eq!(traversals.changed_unnamed().map(|unnamed| unnamed.count), Some(1), "its traversal is under way");
+        traversals.end(&one);
         assert!(traversals.request(&one).is_none() && traversals.request(&other).is_some());
+        assert_eq!(traversals.changed_unnamed().map(|unnamed| unnamed.count), Some(0));
+        assert_eq!(traversals.changed_unnamed(), None);
         assert!(traversals.asked_by(&uid, &ObjectView::default()).is_none(), "another view may ask for something else");
     }
 
@@ -256,7 +302,7 @@ mod tests {
         for edit in 0..100 {
             ask(&mut traversals, "u", &format!("http://h/{edit}"));
         }
-        assert!(traversals.known.len() <= 2);
+        assert_eq!(traversals.known.len(), 1);
     }
 
     #[test]

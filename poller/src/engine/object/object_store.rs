@@ -235,6 +235,12 @@ impl ObjectStore {
         None
     }
 
+    /// Takes the turn of an object that waits, if its poll is due.
+    pub fn take_poll(&mut self, uid: &Uid, now: Moment) -> Option<PollTurn> {
+        let is_due = self.states.get(uid).and_then(|state| state.poll_due()).is_some_and(|due| due <= now);
+        is_due.then(|| self.polls.take(uid)).flatten()
+    }
+
     /// Returns the rendered request of the object's next poll.
     pub fn prepare(&mut self, uid: &Uid) -> Option<Arc<Prepared>> {
         Some(self.states.get_mut(uid)?.prepare(&self.target))

@@ -38,7 +38,8 @@ pub fn failure_of(error: &ResourceError, resource: &ClusterResource) -> Failure 
         ResourceError::TimedOut => Failure::of(ObservedReason::PollTimedOut),
         ResourceError::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
         ResourceError::Refused { status: status @ (401 | 403), .. } => {
-            Failure { reason: ObservedReason::Unauthorized, text: refusal(*status, resource) }
+            let reason = if *status == 401 { ObservedReason::Unauthorized } else { ObservedReason::Forbidden };
+            Failure { reason, text: refusal(*status, resource) }
         }
         ResourceError::Refused { status, .. } => of_status(*status),
     }
@@ -129,7 +130,8 @@ spec:
     #[test]
     fn no_failure_is_absence() {
         use ObservedReason::{
-            ExternalError, ExternalUnreachable, PollTimedOut, RateLimited, ResponseInvalid, RuleError, Unauthorized,
+            ExternalError, ExternalUnreachable, Forbidden, PollTimedOut, RateLimited, ResponseInvalid, RuleError,
+            Unauthorized,
         };
         let answered = |status| ResourceError::Refused { status, sentence: String::new(), retry_after: None };
         let resource =
@@ -137,7 +139,7 @@ spec:
         let not_served = ResourceError::NotServed { api_version: "apps/v1".into(), kind: "X".into() };
         for (error, reason) in [
             (answered(401), Unauthorized),
-            (answered(403), Unauthorized),
+            (answered(403), Forbidden),
             (answered(404), ExternalError),
             (answered(410), ExternalError),
             (answered(429), RateLimited),

@@ -64,7 +64,8 @@ fn accept(step: &ReadStep, reply: &HttpReply, answer: Answer) -> Result<Value, F
 /// Rejects statuses about the request, the credential or the server, which say nothing about the resource.
 fn refuse_by_status(status: u16) -> Result<(), Failure> {
     match status {
-        401 | 403 | 407 => Err(by_status(ObservedReason::Unauthorized, status)),
+        401 | 407 => Err(by_status(ObservedReason::Unauthorized, status)),
+        403 => Err(by_status(ObservedReason::Forbidden, status)),
         429 => Err(Failure::of(ObservedReason::RateLimited)),
         300..=399 | 408 | 425 | 500..=599 => Err(by_status(ObservedReason::ExternalError, status)),
         _ => Ok(()),

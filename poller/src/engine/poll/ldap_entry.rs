@@ -36,11 +36,11 @@ pub fn observe_entry(read: &LdapRead, object: &Value, entry: &Value) -> Result<O
 pub fn failure_of(failure: &LdapFailure) -> Failure {
     match failure {
         LdapFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
-        LdapFailure::CredentialUnavailable(_) => Failure::of(ObservedReason::Unauthorized),
+        LdapFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
         LdapFailure::AddressRefused { .. } => Failure::address_refused(),
         LdapFailure::NotBound(code) | LdapFailure::Answered(code) => of_code(*code),
         LdapFailure::AttributeHidden(_) | LdapFailure::ContainerHidden => {
-            Failure { reason: ObservedReason::Unauthorized, text: failure.to_string() }
+            Failure { reason: ObservedReason::Forbidden, text: failure.to_string() }
         }
         LdapFailure::Unreadable(mistake) => invalid(mistake),
     }
@@ -48,6 +48,7 @@ pub fn failure_of(failure: &LdapFailure) -> Failure {
 
 fn of_code(code: ResultCode) -> Failure {
     let reason = match code {
+        ResultCode::INSUFFICIENT_ACCESS_RIGHTS => ObservedReason::Forbidden,
         code if code.is_denial() => ObservedReason::Unauthorized,
         code if code.is_outage() => ObservedReason::ExternalUnreachable,
         ResultCode::TIME_LIMIT_EXCEEDED => return Failure::of(ObservedReason::PollTimedOut),
@@ -95,7 +96,7 @@ spec:
 
     #[test]
     fn each_result_code_has_its_reason() {
-        use ObservedReason::{ExternalError, ExternalUnreachable, PollTimedOut, Unauthorized};
+        use ObservedReason::{ExternalError, ExternalUnreachable, Forbidden, PollTimedOut, Unauthorized};
         let table = [
             (1, ExternalError),
             (3, PollTimedOut),
@@ -105,7 +106,7 @@ spec:
             (32, ExternalError),
             (48, Unauthorized),
             (49, Unauthorized),
-            (50, Unauthorized),
+            (50, Forbidden),
             (51, ExternalUnreachable),
             (52, ExternalUnreachable),
             (53, ExternalError),
@@ -116,7 +117,7 @@ spec:
         }
         for hidden in [LdapFailure::AttributeHidden("member".to_owned()), LdapFailure::ContainerHidden] {
             let failure = failure_of(&hidden);
-            assert_eq!((failure.reason, failure.text), (Unauthorized, hidden.to_string()));
+            assert_eq!((failure.reason, failure.text), (Forbidden, hidden.to_string()));
         }
         let text = failure_of(&LdapFailure::Answered(ResultCode(4))).text;
         assert_eq!(text, "the external system answers with an error: LDAP result 4 sizeLimitExceeded");

@@ -36,7 +36,7 @@ pub fn observe_row(read: &SqlRead, object: &Value, row: &Value) -> Result<Observ
 pub fn failure_of(failure: &SqlFailure) -> Failure {
     match failure {
         SqlFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
-        SqlFailure::CredentialUnavailable(_) => Failure::of(ObservedReason::Unauthorized),
+        SqlFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
         SqlFailure::AddressRefused { .. } => Failure::address_refused(),
         SqlFailure::Answered(state) => of_state(*state),
         SqlFailure::Unreadable(mistake) => invalid(mistake),
@@ -45,7 +45,8 @@ pub fn failure_of(failure: &SqlFailure) -> Failure {
 
 fn of_state(state: SqlState) -> Failure {
     let reason = match state.class() {
-        _ if state.is_denial() => ObservedReason::Unauthorized,
+        _ if state.is_refused_login() => ObservedReason::Unauthorized,
+        _ if state.is_denial() => ObservedReason::Forbidden,
         _ if state.is_timeout() => return Failure::of(ObservedReason::PollTimedOut),
         "08" => ObservedReason::ExternalUnreachable,
         _ if state.is_shutdown() => ObservedReason::ExternalUnreachable,
@@ -111,11 +112,11 @@ spec:
 
     #[test]
     fn each_class_has_its_reason() {
-        use ObservedReason::{ExternalError, ExternalUnreachable, PollTimedOut, Unauthorized};
+        use ObservedReason::{ExternalError, ExternalUnreachable, Forbidden, PollTimedOut, Unauthorized};
         for (code, reason) in [
             ("28P01", Unauthorized),
             ("28000", Unauthorized),
-            ("42501", Unauthorized),
+            ("42501", Forbidden),
             ("08006", ExternalUnreachable),
             ("57P01", ExternalUnreachable),
             ("57P03", ExternalUnreachable),
@@ -129,5 +130,8 @@ spec:
         }
         let text = of_state(SqlState::parse("42P01").unwrap()).text;
         assert_eq!(text, "the external system answers with an error: SQLSTATE 42P01");
+        let unusable = failure_of(&SqlFailure::CredentialUnavailable("Secret db has no key host".to_owned()));
+        assert_eq!(unusable.reason, ObservedReason::CredentialUnusable);
+        assert_eq!(unusable.text, "the poller's credential cannot be used: Secret db has no key host");
     }
 }

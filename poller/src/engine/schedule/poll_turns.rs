@@ -75,6 +75,14 @@ impl PollTurns {
         self.prompt.call_next().map(prompt).or_else(|| self.regular.call_next().map(regular))
     }
 
+    /// Removes and returns an object before its turn.
+    pub fn take(&mut self, uid: &Uid) -> Option<PollTurn> {
+        let is_prompt = self.prompt.has(uid);
+        let waits = is_prompt || self.regular.has(uid);
+        self.remove(uid);
+        waits.then(|| PollTurn { uid: uid.clone(), is_prompt })
+    }
+
     /// Records that the poll of this turn begins.
     pub const fn note_used(&mut self, turn: &PollTurn) {
         self.prompt_in_a_row = if turn.is_prompt { self.prompt_in_a_row.saturating_add(1) } else { 0 };

@@ -302,6 +302,19 @@ fn an_edit_during_a_traversal_leaves_its_result_without_effect() {
 }
 
 #[test]
+fn due_objects_with_one_request_share_a_traversal() {
+    let zones = COLLECTION.replace("http://h/all", "http://h/${self.spec.zone}");
+    let mut bench = Bench::of(&TEXT.replace(r#"{http: {url: "http://h/${self.spec.id}"}}"#, &zones));
+    for (name, zone) in [("a", "one"), ("b", "two"), ("c", "one"), ("d", "three"), ("e", "two")] {
+        let spec = json!({"id": name, "zone": zone, "a": 1});
+        bench.step(1, Input::Seen(Box::new(object(&bench.text, name, &spec, &json!({})))));
+    }
+    let keys = |order: TraversalOrder| order.members.into_iter().map(|member| member.key).collect::<Vec<_>>();
+    let traversed: Vec<_> = bench.tick(40).traversals.into_iter().map(keys).collect();
+    assert_eq!(traversed, [vec!["a", "c"], vec!["b", "e"], vec!["d"]]);
+}
+
+#[test]
 fn a_hint_leads_to_one_poll_of_its_object() {
     // Name in the hint, whether a poll is running, the reported outcome, and the number of polls that begin.
     let table = [

@@ -1,11 +1,9 @@
 //! Traversals of a target's collection: objects whose polls are due at the same time take part together.
 
-use std::collections::HashMap;
-
-use drift_api::{Moment, ObjectView};
+use drift_api::{Moment, ObjectView, Uid};
 
 use super::Target;
-use crate::engine::collection::requests::{CollectionRequest, OwnEntry, RequestKey};
+use crate::engine::collection::requests::{CollectionRequest, RequestKey};
 use crate::engine::effect::{Effect, Member, Report, TraversalOrder};
 use crate::engine::input::{EndedTraversal, PollResult};
 use crate::engine::judgement::finding::{Finding, Found};
@@ -22,56 +20,58 @@ struct Due {
     name: String,
 }
 
-/// Due objects by request, in the order of their first turns, so that no request is overtaken repeatedly.
-#[derive(Default)]
-struct Groups {
-    places: HashMap<RequestKey, usize>,
-    groups: Vec<(RequestKey, Vec<Due>)>,
-}
-
-impl Groups {
-    fn add(&mut self, request: &RequestKey, due: Due) {
-        let place = *self.places.entry(request.clone()).or_insert_with(|| {
-            self.groups.push((request.clone(), Vec::new()));
-            self.groups.len() - 1
-        });
-        if let Some((_, group)) = self.groups.get_mut(place) {
-            group.push(due);
-        }
-    }
-}
-
 impl<P: SharedState> Target<P> {
-    /// Begins one traversal for all due objects with the same request.
+    /// Begins one traversal for all due objects with the same request, in the order of their first turns. So no request
+    /// is overtaken repeatedly.
     pub(super) fn begin_traversals(&mut self, now: Now) {
-        if !self.may_read(now.moment) {
-            return;
-        }
-        let mut due = Groups::default();
-        while let Some(turn) = self.objects.next_poll(now.moment) {
+        self.ask_edited();
+        while self.may_read(now.moment) {
+            let Some(turn) = self.objects.next_poll(now.moment) else { return };
             let Some(view) = self.objects.state(&turn.uid).map(|state| state.object().view.clone()) else { continue };
-            match self.ask(&turn, &view) {
-                Ok(CollectionRequest { request, name, .. }) => due.add(&request, Due { turn, view, name }),
+            match self.ask(&turn.uid, &view) {
+                Ok(CollectionRequest { request, name, .. }) => {
+                    self.begin_traversal(request, Due { turn, view, name }, now);
+                }
                 Err(found) => self.end_at_once(&turn, *found, now),
             }
         }
-        for (key, group) in due.groups {
-            self.begin_traversal(key, group, now);
+    }
+
+    /// Determines the requests of edited objects, so that the members of each request are known. A failure is reported
+    /// at the object's turn.
+    fn ask_edited(&mut self) {
+        while let Some(uid) = self.traversals.next_edited() {
+            if let Some(view) = self.objects.state(&uid).map(|state| state.object().view.clone()) {
+                let _ = self.ask(&uid, &view);
+            }
         }
     }
 
+    /// Returns the first object and the other due objects with its request.
+    fn due_members(&mut self, request: &RequestKey, first: Due, now: Moment) -> Vec<Due> {
+        let mut group = vec![first];
+        for uid in self.traversals.members(request) {
+            let Some(view) = self.objects.state(uid).map(|state| state.object().view.clone()) else { continue };
+            let Some(asked) = self.traversals.asked_by(uid, &view) else { continue };
+            if let Some(turn) = self.objects.take_poll(uid, now) {
+                group.push(Due { turn, view, name: asked.name.clone() });
+            }
+        }
+        group
+    }
+
     /// Returns the object's request to its collection.
-    fn ask(&mut self, turn: &PollTurn, view: &ObjectView) -> Result<CollectionRequest, Box<Found>> {
-        if let Some(asked) = self.traversals.asked_by(&turn.uid, view) {
+    fn ask(&mut self, uid: &Uid, view: &ObjectView) -> Result<CollectionRequest, Box<Found>> {
+        if let Some(asked) = self.traversals.asked_by(uid, view) {
             return Ok(asked.clone());
         }
         let open = view.open();
         let request = first_request(&self.text, &open)?;
-        let identity = self.objects.state(&turn.uid).and_then(|state| state.rendered().identity.as_deref());
+        let identity = self.objects.state(uid).and_then(|state| state.rendered().identity.as_deref());
         let name = self.text.read.keys().map(|keys| keys.of_object(&open, identity.unwrap_or_default()));
         let failed = |error| Box::new(Found::from(Finding::Failed(rule_error(&error))));
         let name = name.transpose().map_err(failed)?.unwrap_or_default();
-        Ok(self.traversals.set_asked(&turn.uid, view.clone(), request, name))
+        Ok(self.traversals.set_asked(uid, view.clone(), request, name))
     }
 
     fn end_at_once(&mut self, turn: &PollTurn, found: Found, now: Now) {
@@ -80,20 +80,17 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    fn begin_traversal(&mut self, key: RequestKey, group: Vec<Due>, now: Now) {
-        if !self.may_read(now.moment) {
-            return group.iter().for_each(|due| self.objects.queue_poll(&due.turn.uid));
-        }
+    fn begin_traversal(&mut self, key: RequestKey, first: Due, now: Now) {
+        let uid = &first.turn.uid;
         if let Some(until) = self.traversals.not_before(&key, now.moment) {
-            for due in &group {
-                self.objects.update(&due.turn.uid, now.moment, |state| state.hold_polls(until));
-            }
+            self.objects.update(uid, now.moment, |state| state.hold_polls(until));
             return;
         }
         let Some(request) = self.traversals.request(&key).cloned() else { return };
         if let Some(postponed) = self.shared.postponed(&request, now.moment) {
-            return group.iter().for_each(|due| self.postpone(&due.turn.uid, None, postponed.clone(), now.moment));
+            return self.postpone(uid, None, postponed, now.moment);
         }
+        let group = self.due_members(&key, first, now.moment);
         let members = self.join(group, now);
         if members.is_empty() {
             return;
@@ -123,21 +120,19 @@ impl<P: SharedState> Target<P> {
         found.into_iter().chain(others).for_each(|result| self.take_result(result, now));
         self.traversals.end(&key);
         let (Some(mut names), Some(keys)) = (names, self.text.read.keys()) else { return };
-        for state in self.objects.states() {
-            match self.traversals.own_entry(&state.object().id.uid, &key) {
-                OwnEntry::Named(own) => drop(names.remove(own)),
-                OwnEntry::Elsewhere => {}
-                // An object without polls, for example a suspended one, has its entry all the same.
-                OwnEntry::Unknown => {
-                    let identity = state.rendered().identity.as_deref().unwrap_or_default();
-                    if let Ok(own) = keys.of_object(&state.object().view.open(), identity) {
-                        names.remove(&own);
-                    }
-                }
+        for own in self.traversals.names(&key) {
+            names.remove(own);
+        }
+        // An object without polls, for example a suspended one, has its entry all the same.
+        for state in self.traversals.unasked().filter_map(|uid| self.objects.state(uid)) {
+            let identity = state.rendered().identity.as_deref().unwrap_or_default();
+            if let Ok(own) = keys.of_object(&state.object().view.open(), identity) {
+                names.remove(&own);
             }
         }
         self.traversals.note_unnamed(&key, names, &credentials);
-        let unnamed = self.traversals.unnamed();
-        self.report(Report::Unnamed(unnamed));
+        if let Some(unnamed) = self.traversals.changed_unnamed() {
+            self.report(Report::Unnamed(unnamed));
+        }
     }
 }

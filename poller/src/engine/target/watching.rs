@@ -31,6 +31,9 @@ impl<P: SharedState> Target<P> {
     pub(super) fn see(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
         self.objects.see(object, now);
+        if self.text.read.keys().is_some() {
+            self.traversals.note_view(&uid);
+        }
         self.hints.note_object(&mut self.objects, &uid, now.moment);
     }
 

@@ -3,9 +3,8 @@
 //! The engine maps a change to its objects. Without permissions, the missing ones are reported and the watch is
 //! retried. Regular polls continue meanwhile.
 
-use std::time::Duration;
-
 use drift_kube::access::target_rights::rights_to_read;
+use drift_kube::kinds::LOOK_UP_AGAIN;
 use drift_kube::watch::hear_of_changes;
 use drift_kube::{ResolvedKind, ResourceNews};
 use drift_language::KubernetesRead;
@@ -15,9 +14,6 @@ use crate::engine::hints::Hint;
 use crate::run::context::Context;
 use crate::run::hint_inbox::Inbox;
 use crate::run::notices::follow_rights;
-
-/// Delay before a kind that is not served is looked up again.
-const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
 /// Buffer of changes before the actor's larger queue.
 const BUFFER: usize = 1;

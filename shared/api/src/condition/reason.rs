@@ -61,8 +61,12 @@ reasons! {
         PollTimedOut => Unknown,
         /// No connection: DNS, connect, TLS or reset.
         ExternalUnreachable => Unknown,
-        /// The external system rejected our credential, or the credential is missing.
+        /// The external system rejected our credential, or asks for one.
         Unauthorized => Unknown,
+        /// The external system does not allow our account this read.
+        Forbidden => Unknown,
+        /// Our credential cannot be used, so that no request was sent with it.
+        CredentialUnusable => Unknown,
         /// The external system asked us to slow down.
         RateLimited => Unknown,
         /// The external system responded with an error, a redirect or a status that the target does not accept.

@@ -93,9 +93,9 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
         ObservedReason::NotYetPolled => "no poll of this object has completed yet",
         ObservedReason::PollTimedOut => "the external system did not answer within the target's timeout",
         ObservedReason::ExternalUnreachable => "no connection to the external system",
-        ObservedReason::Unauthorized => {
-            "the external system refuses the poller's credential, or the Secret that holds it is missing, not labelled for the poller, or not for this host"
-        }
+        ObservedReason::Unauthorized => "the external system refuses the poller's credential, or asks for one",
+        ObservedReason::Forbidden => "the external system does not allow the poller's account this read",
+        ObservedReason::CredentialUnusable => "the poller's credential cannot be used",
         ObservedReason::RateLimited => "the external system asks for fewer requests",
         ObservedReason::ExternalError => "the external system answers with an error",
         ObservedReason::ResponseInvalid => "the external system's answer is not what the target describes",

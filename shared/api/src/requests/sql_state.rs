@@ -5,11 +5,13 @@
 
 use std::fmt;
 
-/// MySQL's errors about a rejected account or a missing right: ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR,
-/// ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR,
-/// ER_PROCACCESS_DENIED_ERROR, ER_CANT_CREATE_USER_WITH_GRANT, ER_ACCESS_DENIED_NO_PASSWORD_ERROR,
+/// MySQL's errors about a rejected account: ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR,
 /// ER_MUST_CHANGE_PASSWORD, ER_MUST_CHANGE_PASSWORD_LOGIN and ER_ACCOUNT_HAS_BEEN_LOCKED.
-const DENIALS: &[u16] = &[1044, 1045, 1142, 1143, 1227, 1370, 1410, 1698, 1820, 1862, 3118];
+const REFUSED_LOGINS: &[u16] = &[1045, 1698, 1820, 1862, 3118];
+/// MySQL's errors about a missing right: ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
+/// ER_COLUMNACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_PROCACCESS_DENIED_ERROR and
+/// ER_CANT_CREATE_USER_WITH_GRANT.
+const MISSING_RIGHTS: &[u16] = &[1044, 1142, 1143, 1227, 1370, 1410];
 /// MySQL's errors of a server that takes no session now: ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS,
 /// ER_USER_LIMIT_REACHED, ER_SERVER_SHUTDOWN and MariaDB's ER_CONNECTION_KILLED.
 const SHUTDOWNS: &[u16] = &[1040, 1203, 1226, 1053, 1927];
@@ -67,10 +69,16 @@ impl SqlState {
         self.number.is_some_and(|number| numbers.contains(&number))
     }
 
-    /// Returns true if the server rejects the role (class 28), or the role lacks a right (42501).
+    /// Returns true if the server rejects the role (class 28).
+    #[must_use]
+    pub fn is_refused_login(&self) -> bool {
+        self.class() == "28" || self.is_one_of(REFUSED_LOGINS)
+    }
+
+    /// Returns true if the server rejects the role, or the role lacks a right (42501).
     #[must_use]
     pub fn is_denial(&self) -> bool {
-        matches!((self.class(), self.code()), ("28", _) | (_, "42501")) || self.is_one_of(DENIALS)
+        self.is_refused_login() || self.code() == "42501" || self.is_one_of(MISSING_RIGHTS)
     }
 
     /// Returns true if the server is stopping, starting, or ended this session on request (57P), or if MySQL has no
@@ -163,8 +171,11 @@ mod tests {
     #[test]
     fn mysql_numbers_say_more_than_their_state() {
         let state = |text: &str, number| SqlState::parse_mysql(text, number).unwrap_or_else(|| panic!("{text}"));
-        for (text, number) in [("42000", 1044), ("28000", 1045), ("42000", 1142), ("42000", 1227)] {
+        for (text, number, is_login) in
+            [("42000", 1044, false), ("28000", 1045, true), ("HY000", 3118, true), ("42000", 1227, false)]
+        {
             assert!(state(text, number).is_denial(), "{number}");
+            assert_eq!(state(text, number).is_refused_login(), is_login, "{number}");
         }
         for (text, number) in [("08004", 1040), ("42000", 1203), ("42000", 1226), ("08S01", 1053)] {
             assert!(state(text, number).is_shutdown(), "{number}");

@@ -14,6 +14,7 @@ pub use of_account::{Account, missing_rights_of};
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
@@ -21,19 +22,23 @@ use kube::api::PostParams;
 use kube::core::{Request, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, MISSING_RIGHT};
+use crate::process::clock;
 use crate::telemetry::health::HealthPart;
 
 /// Interval of checks while rights are missing: a person is probably adding them.
 const RECHECK_MISSING: Duration = Duration::from_secs(30);
 
-/// Interval of checks while no right is missing: a dozen small requests a minute, and a revoked right quickly
-/// shows in `/readyz`.
-const RECHECK_PRESENT: Duration = Duration::from_secs(60);
+/// Interval of checks of all rights. Each right is a request, and a large installation has thousands of rights. In
+/// between, a lost right shows at the first request that needs it.
+const RECHECK_ALL: Duration = Duration::from_secs(600);
+
+/// Minimum interval of the checks that responses with status 403 cause. An admission policy may cause them for ever.
+const BETWEEN_REFUSALS: Duration = Duration::from_secs(60);
 
 /// One required right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,20 +119,6 @@ pub fn with_roles(refusal: &str) -> Cow<'_, str> {
     }
 }
 
-/// Checks each right and returns the missing ones.
-///
-/// # Errors
-/// Fails if the API server does not answer. The rights are then unknown.
-pub async fn missing_rights(client: &kube::Client, rights: &BTreeSet<Right>) -> Result<Vec<Right>, CallError> {
-    let mut missing = Vec::new();
-    for right in rights {
-        if !is_allowed(client, right).await? {
-            missing.push(right.clone());
-        }
-    }
-    Ok(missing)
-}
-
 async fn is_allowed(client: &kube::Client, right: &Right) -> Result<bool, CallError> {
     let review = send_review(client, SelfSubjectAccessReview::url_path(&(), None), &right.review()).await?;
     Ok(review.status.is_some_and(|status| status.allowed))
@@ -146,30 +137,75 @@ async fn send_review<R: Serialize + DeserializeOwned>(
     client::request(client, CALL_DEADLINE, request).await
 }
 
-/// Checks the rights that are currently `needed` in a loop. Reports missing ones in `part`, the log and `missing`.
-pub async fn watch_access(
+/// Access reviews of our own rights, and their last results.
+pub struct AccessReviews {
     client: kube::Client,
-    mut needed: watch::Receiver<BTreeSet<Right>>,
     missing: watch::Sender<BTreeSet<Right>>,
     part: HealthPart,
+    /// Rights that the last review found granted.
+    granted: BTreeSet<Right>,
+    /// The messages of the last checks, in the log already.
+    said: Option<Vec<String>>,
+}
+
+impl AccessReviews {
+    /// Creates the reviews before the first check. They report missing rights in `missing`, `part` and the log.
+    #[must_use]
+    pub const fn new(client: kube::Client, missing: watch::Sender<BTreeSet<Right>>, part: HealthPart) -> Self {
+        Self { client, missing, part, granted: BTreeSet::new(), said: None }
+    }
+
+    /// Checks the rights that are not known to be granted. Returns true if all are granted. After an error, the rights
+    /// that were not checked keep their last result.
+    async fn check(&mut self, needed: &BTreeSet<Right>) -> bool {
+        self.granted.retain(|right| needed.contains(right));
+        let unknown: Vec<_> = needed.difference(&self.granted).cloned().collect();
+        let mut missing: BTreeSet<_> = self.missing.borrow().intersection(needed).cloned().collect();
+        let mut sentences = Vec::new();
+        for right in unknown {
+            match is_allowed(&self.client, &right).await {
+                Ok(true) => {
+                    missing.remove(&right);
+                    self.granted.insert(right);
+                }
+                Ok(false) => drop(missing.insert(right)),
+                Err(error) => {
+                    sentences.push(format!("rights cannot be asked for: {error}"));
+                    break;
+                }
+            }
+        }
+        sentences.splice(0..0, missing.iter().map(Right::missing));
+        self.missing.send_replace(missing);
+        let are_granted = sentences.is_empty();
+        self.said = Some(say(&self.part, self.said.take(), sentences));
+        are_granted
+    }
+}
+
+/// Checks the rights that are currently `needed`: all of them at intervals and after a notification of `forbidden`, and
+/// more often the missing and the new ones.
+pub async fn watch_access(
+    mut reviews: AccessReviews,
+    mut needed: watch::Receiver<BTreeSet<Right>>,
+    forbidden: Arc<Notify>,
     stop: CancellationToken,
 ) {
     let work = async {
-        let mut said = None;
+        let mut checked_all = clock::now();
+        let mut next = checked_all + RECHECK_ALL;
         loop {
             let rights = needed.borrow_and_update().clone();
-            let sentences = match missing_rights(&client, &rights).await {
-                Ok(found) => {
-                    let sentences = found.iter().map(Right::missing).collect();
-                    missing.send_replace(found.into_iter().collect());
-                    sentences
-                }
-                Err(error) => vec![format!("rights cannot be asked for: {error}")],
-            };
-            let pause = if sentences.is_empty() { RECHECK_PRESENT } else { RECHECK_MISSING };
-            said = Some(say(&part, said, sentences));
+            let are_granted = reviews.check(&rights).await;
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                // Rights that are known to be missing cause refusals too.
+                () = forbidden.notified(), if are_granted => next = next.min(checked_all + BETWEEN_REFUSALS),
+                () = tokio::time::sleep_until(clock::instant_of(next)) => {
+                    reviews.granted.clear();
+                    checked_all = clock::now();
+                    next = checked_all + RECHECK_ALL;
+                }
+                () = tokio::time::sleep(RECHECK_MISSING), if !are_granted => {}
                 changed = needed.changed() => if changed.is_err() { std::future::pending().await },
             }
         }
@@ -201,11 +237,10 @@ fn say(part: &HealthPart, before: Option<Vec<String>>, sentences: Vec<String>) -
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::client::fake_api::{answering, reply};
+    use crate::client::fake_api::{Log, answering, reply};
     use crate::telemetry::health::Health;
     use serde_json::json;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::Mutex;
 
     fn right(namespace: Option<&str>) -> Right {
         Right {
@@ -239,33 +274,98 @@ mod tests {
         }
     }
 
+    /// The path of each review.
+    const REVIEW: &str = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews?";
+
+    /// Answers reviews. Only the rights in the given namespaces are granted.
+    fn api(granted: &Arc<Mutex<Vec<&'static str>>>) -> (kube::Client, Log) {
+        let granted = Arc::clone(granted);
+        answering(move |sent| {
+            let mut attributes = sent.json()["spec"]["resourceAttributes"].clone();
+            let namespace = attributes["namespace"].take();
+            let expected = json!({"verb": "patch", "group": "demo.example", "resource": "proxies", "subresource": "status",
+                "namespace": null});
+            let is_granted = granted.lock().unwrap().iter().any(|one| namespace == *one);
+            reply(201, &json!({"spec": {}, "status": {"allowed": attributes == expected && is_granted}}))
+        })
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_right_that_comes_is_noticed_without_a_restart() {
-        let granted = Arc::new(AtomicBool::new(false));
-        let allowed = Arc::clone(&granted);
-        let (client, log) = answering(move |sent| {
-            let attributes = sent.json()["spec"]["resourceAttributes"].clone();
-            let is_it = attributes
-                == json!({"verb": "patch", "group": "demo.example", "resource": "proxies", "subresource": "status", "namespace": "a"});
-            reply(201, &json!({"spec": {}, "status": {"allowed": is_it && allowed.load(Ordering::SeqCst)}}))
-        });
+        let granted = Arc::new(Mutex::new(vec!["b"]));
+        let (client, log) = api(&granted);
         let health = Health::default();
-        let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a"))]));
+        let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a")), right(Some("b"))]));
         let missing = watch::Sender::new(BTreeSet::new());
         let seen = missing.subscribe();
-        let watching = watch_access(client, receiver, missing, health.part("access"), CancellationToken::new());
+        let reviews = AccessReviews::new(client, missing, health.part("access"));
+        let watching = watch_access(reviews, receiver, Arc::default(), CancellationToken::new());
         let looking = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             assert!(health.parts()[0].trouble.as_ref().unwrap().starts_with("may not patch"));
             assert_eq!(*seen.borrow(), BTreeSet::from([right(Some("a"))]));
-            granted.store(true, Ordering::SeqCst);
+            granted.lock().unwrap().push("a");
             tokio::time::sleep(RECHECK_MISSING).await;
             assert!(health.is_ready() && seen.borrow().is_empty());
-            assert_eq!(log.lines(), ["POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews?"; 2]);
+            // Only the missing one is asked for again.
+            assert_eq!(log.lines(), [REVIEW; 3]);
         };
         tokio::select! {
             () = watching => {}
             () = looking => {}
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn granted_rights_are_checked_again_after_a_403() {
+        let granted = Arc::new(Mutex::new(vec!["a", "b"]));
+        let (client, log) = api(&granted);
+        let health = Health::default();
+        let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a")), right(Some("b"))]));
+        let missing = watch::Sender::new(BTreeSet::new());
+        let seen = missing.subscribe();
+        let reviews = AccessReviews::new(client, missing, health.part("access"));
+        let forbidden = Arc::new(Notify::new());
+        let watching = watch_access(reviews, receiver, forbidden.clone(), CancellationToken::new());
+        let looking = async {
+            tokio::time::sleep(RECHECK_ALL - Duration::from_secs(1)).await;
+            assert_eq!(log.lines(), [REVIEW; 2], "nothing is asked while nothing is refused");
+            granted.lock().unwrap().pop();
+            forbidden.notify_one();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            assert_eq!(*seen.borrow(), BTreeSet::from([right(Some("b"))]));
+            granted.lock().unwrap().push("b");
+            tokio::time::sleep(RECHECK_MISSING).await;
+            assert_eq!(log.lines(), [REVIEW; 5]);
+            // Refusals that no right explains cost one check of all rights a minute.
+            let begun = log.lines().len();
+            for _ in 0..600 {
+                forbidden.notify_one();
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            let asked = log.lines().len() - begun;
+            assert!((18..=22).contains(&asked), "{asked}");
+        };
+        tokio::select! {
+            () = watching => {}
+            () = looking => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_error_takes_back_no_result() {
+        let answers = Arc::new(Mutex::new(vec![false]));
+        let (client, _log) = answering(move |_| match answers.lock().unwrap().pop() {
+            Some(allowed) => reply(201, &json!({"spec": {}, "status": {"allowed": allowed}})),
+            None => reply(500, &json!({"kind": "Status", "code": 500})),
+        });
+        let missing = watch::Sender::new(BTreeSet::new());
+        let seen = missing.subscribe();
+        let health = Health::default();
+        let mut reviews = AccessReviews::new(client, missing, health.part("access"));
+        assert!(!reviews.check(&BTreeSet::from([right(Some("a")), right(Some("b"))])).await);
+        assert_eq!(*seen.borrow(), BTreeSet::from([right(Some("a"))]));
+        let trouble = health.parts()[0].trouble.clone().unwrap();
+        assert!(trouble.starts_with("may not patch") && trouble.contains("rights cannot be asked for"), "{trouble}");
     }
 }

@@ -25,11 +25,14 @@ pub(crate) use pages::Pages;
 
 use std::error::Error;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::AsyncReadExt;
+use http::{Response, StatusCode};
 use kube::client::ClientBuilder;
 use kube::core::Status;
+use tokio::sync::Notify;
 use tower::util::MapResponseLayer;
 
 /// Timeout of a connection attempt. A reachable API server responds in milliseconds, and a standby address must be
@@ -179,14 +182,28 @@ pub async fn configuration() -> Result<kube::Config, ConnectError> {
 ///
 /// # Errors
 /// Fails if its credentials or certificates cannot be used.
-pub fn client_of(mut config: kube::Config) -> Result<kube::Client, ConnectError> {
+pub fn client_of(config: kube::Config) -> Result<kube::Client, ConnectError> {
+    client_noting(config, Arc::default())
+}
+
+/// Same as [`client_of`]. Each response with status 403 notifies `forbidden`.
+///
+/// # Errors
+/// Same as [`client_of`].
+pub(crate) fn client_noting(mut config: kube::Config, forbidden: Arc<Notify>) -> Result<kube::Client, ConnectError> {
     if config.proxy_url.take().is_some() {
         tracing::warn!("proxies are not used: HTTPS_PROXY and proxy-url of the kubeconfig are ignored");
     }
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.default_retry = false;
     let builder = ClientBuilder::try_from(config).map_err(|error| ConnectError::Unusable(causes(&error)))?;
-    Ok(builder.with_layer(&MapResponseLayer::new(retry_after::with_status)).build())
+    let noted = move |answer: Response<_>| {
+        if answer.status() == StatusCode::FORBIDDEN {
+            forbidden.notify_one();
+        }
+        retry_after::with_status(answer)
+    };
+    Ok(builder.with_layer(&MapResponseLayer::new(noted)).build())
 }
 
 /// Waits for a call, at most `deadline`.

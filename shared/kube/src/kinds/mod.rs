@@ -13,8 +13,8 @@ pub(crate) use discovery::{ServedKind, discover_kind};
 pub(crate) use lossy_version::lossy_version;
 pub use lossy_version::{LossyVersion, find_lossy_version};
 pub use schema::lost_field;
-pub use search::{KindNews, KindSearch, find_kind, in_rounds};
-pub(crate) use search::{LOOK_UP_AGAIN, LOOK_UP_SOON, UNTOLD_LOOKS};
+pub use search::{KindNews, KindSearch, LOOK_UP_AGAIN, find_kind, in_rounds};
+pub(crate) use search::{LOOK_UP_SOON, UNTOLD_LOOKS};
 pub use written::WrittenKinds;
 
 use kube::core::ApiResource;

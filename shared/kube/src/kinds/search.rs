@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Retry interval for an unusable kind, and interval between two looks at the stored version of a usable one. CRDs are
 /// rarely installed or edited, and 15 seconds are short for a person who just did.
-pub(crate) const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
+pub const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
 /// Failed look-ups of a kind before it is reported. The schema of a new kind or version is published some seconds after
 /// the kind itself.

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use prometheus_client::registry::Registry;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::rights::{Need, RightsNeeded};
-use crate::access::{Right, watch_access};
+use crate::access::{AccessReviews, Right, watch_access};
 use crate::cleanup::MissingTargets;
-use crate::client::{ConnectError, KubeconfigSettings, client_of};
+use crate::client::{ConnectError, KubeconfigSettings, client_noting, client_of};
 use crate::config::LastGood;
 use crate::config::{ConfigSettings, ConfigWatch, Configuration};
 use crate::events::{EventWriter, event_writer, lease_reference};
@@ -47,6 +47,8 @@ pub struct Site {
     pub manager: &'static str,
     documents: DocumentCounts,
     cluster: KubeconfigSettings,
+    /// Notified of each 403 that the client gets.
+    forbidden: Arc<Notify>,
 }
 
 impl Site {
@@ -59,7 +61,8 @@ impl Site {
         settings: &HomeSettings,
         manager: &'static str,
     ) -> Result<Self, ConnectError> {
-        let client = cluster.configuration().await.and_then(client_of)?;
+        let forbidden = Arc::new(Notify::new());
+        let client = client_noting(cluster.configuration().await?, forbidden.clone())?;
         Ok(Self {
             stop: CancellationToken::new(),
             failed: CancellationToken::new(),
@@ -70,6 +73,7 @@ impl Site {
             manager,
             documents: DocumentCounts::default(),
             cluster,
+            forbidden,
         })
     }
 
@@ -87,7 +91,8 @@ impl Site {
         let need = rights.need(at_home);
         let part = self.health.part("rights");
         let (needed, missing) = rights.to_be_asked();
-        let watching = watch_access(self.client.clone(), needed, missing, part, self.stop.clone());
+        let reviews = AccessReviews::new(self.client.clone(), missing, part);
+        let watching = watch_access(reviews, needed, self.forbidden.clone(), self.stop.clone());
         self.spawn("rights", watching);
         (rights, need)
     }

@@ -69,7 +69,7 @@ fn the_order_of_judgement_holds_by_default() {
     assert_eq!(finding(&target, 410, whole(r#"{"error": "gone"}"#)), Finding::Absent);
     let failures = [
         (401, whole(""), Unauthorized),
-        (403, whole(HTML), Unauthorized),
+        (403, whole(HTML), Forbidden),
         (407, whole(""), Unauthorized),
         (429, whole(r#"{"a": 1}"#), RateLimited),
         (302, whole(""), ExternalError),
@@ -332,7 +332,7 @@ fn an_xml_answer_is_judged_like_json() {
     for (status, body) in [(404, HTML), (404, "{}"), (200, HTML), (200, "{}"), (200, "<r>"), (200, ""), (200, "<r/>")] {
         assert_eq!(reason(&by_default, status, whole(body)), Some(ResponseInvalid), "{status} {body}");
     }
-    assert_eq!(reason(&by_default, 403, whole("<r><a>1</a></r>")), Some(Unauthorized));
+    assert_eq!(reason(&by_default, 403, whole("<r><a>1</a></r>")), Some(Forbidden));
     let by_rule = of("      absentWhen: \"${response.body.?Error.?Code.orValue('') == 'NotFound'}\"");
     assert_eq!(finding(&by_rule, 400, whole("<Error><Code>NotFound</Code></Error>")), Finding::Absent);
     assert_eq!(reason(&by_rule, 400, whole("<Error><Code>Other</Code></Error>")), Some(ExternalError));

@@ -17,7 +17,7 @@ use drift_kube::resources::ResourceClient;
 use super::*;
 use crate::engine::collection::requests::RequestKey;
 use crate::engine::fixtures::{TEXT, at, object, target};
-use crate::engine::judgement::finding::Found;
+use crate::engine::judgement::finding::{Failure, Found};
 use crate::engine::object::object_store::ObjectStore;
 use crate::engine::poll::entity_tag::{EntityTag, Tagged};
 use crate::engine::poll::request::{Prepared, first_request};
@@ -95,7 +95,9 @@ async fn a_poll_waits_until_the_secrets_are_listed() {
     assert!(poll().await.found.is_err(), "a Secret that was not listed yet is missed");
     secrets.store(Arc::new(std::iter::empty().collect()));
     let outcome = poll().await;
-    assert!(finds(&outcome, ObservedReason::Unauthorized), "{outcome:?}");
+    let text = "the poller's credential cannot be used: Secret s does not exist or is not labelled for this program";
+    let unusable = Failure { reason: ObservedReason::CredentialUnusable, text: text.to_owned() };
+    assert_eq!(outcome.found.unwrap().finding, Finding::Failed(unusable));
 }
 
 #[tokio::test]

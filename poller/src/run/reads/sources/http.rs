@@ -265,9 +265,8 @@ fn failure_of(failure: &HttpFailure) -> Failure {
             ObservedReason::ExternalUnreachable,
             "there is no token, since the token server does not give one",
         ),
-        HttpFailure::CredentialUnavailable(_) | HttpFailure::TokenRefused(_) => {
-            Failure::of(ObservedReason::Unauthorized)
-        }
+        HttpFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
+        HttpFailure::TokenRefused(cause) => Failure::with(ObservedReason::Unauthorized, cause),
         HttpFailure::AddressRefused { .. } => Failure::address_refused(),
     }
 }

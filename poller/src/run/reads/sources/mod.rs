@@ -102,7 +102,8 @@ impl<R> SourceOf<'_, R> {
 
 /// Postpones a read until the Secrets are listed.
 fn unlisted() -> Postponed {
-    Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause: Failure::of(ObservedReason::Unauthorized) }
+    let cause = Failure::with(ObservedReason::CredentialUnusable, "the Secrets are not listed yet");
+    Postponed { until: clock::now() + UNTIL_SECRETS_ARE_LISTED, cause }
 }
 
 /// Logs the result of a read. If `told`, the reason for a missing response is already in the log.

@@ -26,6 +26,9 @@ impl ResultCode {
     /// The entry to add exists already.
     pub const ENTRY_ALREADY_EXISTS: Self = Self(68);
 
+    /// The account lacks a right.
+    pub const INSUFFICIENT_ACCESS_RIGHTS: Self = Self(50);
+
     /// Returns true if the server rejects the credential or lacks a right for it: authMethodNotSupported,
     /// strongerAuthRequired, confidentialityRequired, inappropriateAuthentication, invalidCredentials and
     /// insufficientAccessRights.
