@@ -180,7 +180,7 @@ impl Program {
             jobs: TaskTracker::new(),
             under_way: UnderWay::default(),
             notes: NotedSelections::default(),
-            watches: KindWatches::default(),
+            watches: KindWatches::new(settings.run.memory_limit),
             identities: Identities::default(),
             handovers: Handovers::default(),
         };

@@ -126,7 +126,7 @@ impl Program {
             leadership: lease.leadership(),
             attestations: AttestationList::default(),
             notes: NotedSelections::default(),
-            watches: KindWatches::default(),
+            watches: KindWatches::new(settings.run.memory_limit),
             heard: HeardVersions::default(),
             board: Board::default(),
             unnamed: UnnamedEntries::new(secrets.clone()),

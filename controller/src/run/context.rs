@@ -88,7 +88,7 @@ impl Context {
     /// Returns the context for a new term of leadership.
     #[must_use]
     pub fn for_term(&self, term: CancellationToken) -> Arc<Self> {
-        let (watches, identities, handovers) = (KindWatches::default(), Identities::default(), Handovers::default());
+        let (watches, identities, handovers) = (self.watches.anew(), Identities::default(), Handovers::default());
         let holds = self.holds.next_term(&self.leadership.found_annotations());
         Arc::new(Self { term, watches, identities, handovers, holds, ..self.clone() })
     }

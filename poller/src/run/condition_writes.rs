@@ -44,7 +44,7 @@ pub async fn write(writer: &ObjectWriter, target: &str, before: LeanObject, begu
         Err(WriteError::NotLeading) => (None, WriteOutcome::NotLeading),
         Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused(refusal(sentence))),
     };
-    let object = object.map(|object| object.read_after(&before));
+    let object = object.map(|object| object.read_after(&before).kept_as(&before));
     EndedWrite { before, begun, object, outcome }
 }
 

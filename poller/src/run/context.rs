@@ -73,7 +73,7 @@ impl Context {
     /// Returns the context for a new term of leadership.
     #[must_use]
     pub fn for_term(&self) -> Arc<Self> {
-        Arc::new(Self { watches: KindWatches::default(), ..self.clone() })
+        Arc::new(Self { watches: self.watches.anew(), ..self.clone() })
     }
 
     /// Returns the reader and writer of a kind's objects.

@@ -140,7 +140,7 @@ impl ObjectWriter {
             let turn = self.slots.reads_anew.acquire().await;
             let slot = self.slots.enter().await;
             match self.read(&slot, &known.id).await {
-                Ok(live) => return live.map(|live| live.read_after(known)),
+                Ok(live) => return live.map(|live| live.read_after(known).kept_as(known)),
                 Err(error) => {
                     let (namespace, name) = (known.id.namespace.as_deref(), &*known.id.name);
                     tracing::debug!(target, kind = self.kind.resource.kind, namespace, name, "not read again: {error}");

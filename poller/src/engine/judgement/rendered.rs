@@ -2,6 +2,7 @@
 //!
 //! A rejected object gets its Unknown at once and costs no request.
 
+use drift_api::object::Oversize;
 use drift_api::object::kept_fields::MAX_KEPT_BYTES;
 use drift_api::{DesiredHash, LeanObject, ObservedReason, SharedText};
 use drift_language::{EvaluationError, Target};
@@ -13,6 +14,9 @@ use crate::engine::judgement::finding::Failure;
 const OVERSIZED: &str =
     "the fields that the target reads take more than 256 KiB or nest deeper than 64 levels: make the object smaller";
 const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
+/// Message for an object without room for its fields.
+const CROWDED: &str = "the objects of its namespace, or all objects, take as much memory as they may: make objects \
+     smaller, or raise the poller's memory limit";
 
 /// An object as rendered by its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +32,12 @@ pub struct Rendered {
 /// Renders and checks an object. Suspension comes first: the requirements of a suspended object do not matter.
 #[must_use]
 pub fn appraise(target: &Target, object: &LeanObject) -> Rendered {
-    if object.is_oversized {
-        let rejected = Failure::with(ObservedReason::RuleError, OVERSIZED);
+    if let Some(oversize) = object.oversize {
+        let text = match oversize {
+            Oversize::Object => OVERSIZED,
+            Oversize::Namespace => CROWDED,
+        };
+        let rejected = Failure { reason: ObservedReason::RuleError, text: text.to_owned() };
         return Rendered { desired_hash: None, identity: None, rejected: Some(Box::new(rejected)) };
     }
     let view = object.view.open();

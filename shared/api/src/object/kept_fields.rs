@@ -282,7 +282,7 @@ fn is_ours(condition: &Value) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::object::LeanObject;
+    use crate::object::{LeanObject, Oversize};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -352,16 +352,16 @@ mod tests {
             let mut object = object();
             object["spec"]["large"] = large;
             let lean = decode(&object, &fields);
-            assert!(lean.is_oversized && lean.view.open().is_null());
+            assert!(lean.oversize == Some(Oversize::Object) && lean.view.open().is_null());
             assert_eq!((&*lean.id.uid, lean.paused, lean.has_finalizer()), ("u", true, true));
             assert!(lean.conditions.observed.is_some() && lean.conditions.corrected.is_some());
-            assert!(!decode(&object, &FieldPaths::default()).is_oversized, "nobody reads it");
+            assert_eq!(decode(&object, &FieldPaths::default()).oversize, None, "nobody reads it");
         }
         let mut object = object();
         let foreign = json!({"type": "Ready", "message": "x".repeat(MAX_KEPT_BYTES)});
         object["status"]["conditions"].as_array_mut().unwrap().insert(0, foreign);
         let lean = decode(&object, &fields);
-        assert!(!lean.is_oversized && lean.conditions.observed.is_some_and(|placed| placed.index == 2));
+        assert!(lean.oversize.is_none() && lean.conditions.observed.is_some_and(|placed| placed.index == 2));
     }
 
     #[test]
@@ -371,12 +371,12 @@ mod tests {
         let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!({ "a": [inner] }));
         let mut object = object();
         object["spec"]["deep"] = nested(MAX_DEPTH / 2 - 1);
-        assert!(!decode(&object, &fields).is_oversized);
+        assert_eq!(decode(&object, &fields).oversize, None);
         object["spec"]["deep"] = nested(MAX_DEPTH / 2);
         let lean = decode(&object, &fields);
-        assert!(lean.is_oversized && lean.view.open().is_null());
+        assert!(lean.oversize == Some(Oversize::Object) && lean.view.open().is_null());
         assert!(lean.conditions.observed.is_some() && lean.conditions.corrected.is_some());
-        assert!(!decode(&object, &FieldPaths::default()).is_oversized, "nobody reads it");
+        assert_eq!(decode(&object, &FieldPaths::default()).oversize, None, "nobody reads it");
         object["spec"]["deep"] = Value::Null;
         object["metadata"]["annotations"][names::PAUSED_ANNOTATION] = nested(MAX_DEPTH);
         object["status"]["conditions"][0] = nested(MAX_DEPTH);

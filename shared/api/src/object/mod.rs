@@ -81,8 +81,17 @@ pub struct LeanObject {
     pub conditions: Conditions,
     /// `self` as templates see it, with the fields that they read. No conditions, managedFields or resourceVersion.
     pub view: ObjectView,
-    /// True if the fields exceed the maximum kept size of one object. Then `view` is null.
-    pub is_oversized: bool,
+    /// Reason why the fields are not kept. Then `view` is null.
+    pub oversize: Option<Oversize>,
+}
+
+/// Reason why the fields of an object are not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Oversize {
+    /// They exceed the maximum kept size of one object, or its depth.
+    Object,
+    /// The objects of its namespace, or all objects, take the memory that they may take.
+    Namespace,
 }
 
 /// The requests in an object's annotations, and the time of its deletion.
@@ -124,7 +133,7 @@ impl LeanObject {
     #[must_use]
     pub fn of_kept(kept: &KeptObject, paths: &FieldPaths) -> Self {
         if kept.is_oversized {
-            return Self { is_oversized: true, ..Self::of(&kept.json, ObjectView::default(), paths) };
+            return Self::of(&kept.json, ObjectView::default(), paths).without_fields(Oversize::Object);
         }
         Self::prune(&kept.json, paths)
     }
@@ -162,7 +171,22 @@ impl LeanObject {
             asked: (asked != AnnotationRequests::default()).then(|| Box::new(asked)),
             conditions: Conditions::from_status(object.get("status")).with_readiness(paths.readiness),
             view,
-            is_oversized: false,
+            oversize: None,
+        }
+    }
+
+    /// Returns the object without the fields that templates read.
+    #[must_use]
+    pub fn without_fields(self, reason: Oversize) -> Self {
+        Self { view: ObjectView::default(), oversize: Some(reason), ..self }
+    }
+
+    /// Returns the object as it replaces `known` outside its watch, which alone gives an object its fields back.
+    #[must_use]
+    pub fn kept_as(self, known: &Self) -> Self {
+        match known.oversize {
+            Some(Oversize::Namespace) => self.without_fields(Oversize::Namespace),
+            Some(Oversize::Object) | None => self,
         }
     }
 
@@ -196,7 +220,7 @@ impl LeanObject {
     /// Returns true if templates have the same results for both.
     #[must_use]
     pub fn reads_as(&self, other: &Self) -> bool {
-        self.view == other.view && self.is_oversized == other.is_oversized
+        self.view == other.view && self.oversize == other.oversize
     }
 
     /// Returns true if `self` is at least as new as `other`. Versions that are not numbers order by arrival, so

@@ -35,6 +35,12 @@ impl ObjectView {
         OpenView { view: self, tree: OnceLock::new() }
     }
 
+    /// Returns the bytes of its text.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// Returns true if both are the same instance, not only equal.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {

@@ -264,11 +264,11 @@ mod tests {
         let list = list(&[item("a", 1, "1"), item("deep", 2, &nested(5000)), item("b", 3, "1")]);
         let answer = parse_list(&decode, list.as_bytes()).unwrap();
         let seen: Vec<_> =
-            answer.items.iter().map(|seen| (seen.object.id.name.as_str(), seen.object.is_oversized)).collect();
+            answer.items.iter().map(|seen| (seen.object.id.name.as_str(), seen.object.oversize.is_some())).collect();
         assert_eq!(seen, [("a", false), ("deep", true), ("b", false)]);
         let event = format!(r#"{{"type":"ADDED","object":{}}}"#, item("deep", 9, &nested(5000)));
         let WatchAnswer::Changed(seen) = parse_event(&decode, event.as_bytes()).unwrap() else { panic!("no change") };
-        assert!(seen.object.is_oversized && seen.object.resource_version.to_string() == "9");
+        assert!(seen.object.oversize.is_some() && seen.object.resource_version.to_string() == "9");
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         let in_metadata = format!(r#"{{"metadata":{}}}"#, metadata(r#","generation":1e999"#));
         for (object, has_condition) in [(in_spec, true), (in_metadata, false)] {
             let seen = parse_list(&decode, list(std::slice::from_ref(&object)).as_bytes()).unwrap().items.remove(0);
-            assert!(seen.object.is_oversized && seen.object.view.open().is_null());
+            assert!(seen.object.oversize.is_some() && seen.object.view.open().is_null());
             let id = &seen.object.id;
             assert_eq!((&*id.uid, &*id.name, id.namespace.as_deref()), ("u", "n", Some("a")));
             assert_eq!(seen.labels, Some(json!({"l": "v"})));

@@ -7,6 +7,7 @@
 
 mod arranging;
 mod known;
+mod object_memory;
 mod telling;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -25,6 +26,7 @@ use drift_api::object::{LeanObject, SeenObject};
 use drift_api::timing::moment::Moment;
 use drift_language::ObjectSelection;
 use known::{KnownObjects, Role};
+use object_memory::ObjectMemory;
 
 /// A target that subscribes to its objects.
 #[derive(Clone, Debug)]
@@ -61,6 +63,8 @@ pub enum Command {
     Trouble(Arc<str>, Option<String>),
     /// Withdraw the reports of a target that unsubscribed.
     Hush(Arc<str>),
+    /// Arrange the watches: one of them needs a list.
+    Arrange,
 }
 
 /// An object that no target selects and that has a mark of ours, or that a target selected until now.
@@ -102,6 +106,7 @@ pub struct Dispatch {
     watches: BTreeMap<WatchKey, Watch>,
     /// Targets with reported trouble that have unsubscribed.
     hushed: Vec<Arc<str>>,
+    memory: ObjectMemory,
     last_number: usize,
     last_list: u32,
 }
@@ -141,6 +146,12 @@ struct Followed {
 }
 
 impl Dispatch {
+    /// Creates the dispatch of a program with this memory limit, in bytes.
+    #[must_use]
+    pub fn with_memory_limit(limit: Option<u64>) -> Self {
+        Self { memory: ObjectMemory::of(limit), ..Self::default() }
+    }
+
     /// Adds a target's subscription. It receives its objects after the next arrangement.
     pub fn subscribe(&mut self, subscriber: Subscriber) {
         let key = (subscriber.kind.resource.api_version.clone(), subscriber.kind.resource.kind.clone());
@@ -239,7 +250,8 @@ impl Dispatch {
 
     /// Removes a target from all recipients.
     fn forget_told(&mut self, target: &Arc<str>) {
-        self.watches.values_mut().for_each(|watch| watch.known.forget_target(target));
+        let memory = &mut self.memory;
+        self.watches.values_mut().for_each(|watch| watch.known.forget_target(target, memory));
     }
 
     /// Returns the targets that received the object.

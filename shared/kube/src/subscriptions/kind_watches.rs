@@ -32,6 +32,7 @@ const BUFFER: usize = 16;
 pub struct KindWatches {
     state: Arc<Mutex<WatchState>>,
     changed: Arc<Notify>,
+    memory_limit: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +56,19 @@ pub struct Subscription {
 }
 
 impl KindWatches {
+    /// Creates the watches of a program with this memory limit, in bytes.
+    #[must_use]
+    pub fn new(memory_limit: Option<u64>) -> Self {
+        let state = WatchState { dispatch: Dispatch::with_memory_limit(memory_limit), ..WatchState::default() };
+        Self { state: Arc::new(Mutex::new(state)), memory_limit, ..Self::default() }
+    }
+
+    /// Creates the watches for the next term.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self::new(self.memory_limit)
+    }
+
     /// Subscribes a target to its objects of a kind, with these fields.
     pub fn subscribe(&self, target: &Target, kind: &ResolvedKind, fields: &FieldPaths) -> Subscription {
         let (listener, events) = mpsc::unbounded_channel();
@@ -233,6 +247,7 @@ impl Runner<'_> {
                 self.remarks.remove(&target);
             }
             Command::Hush(target) => _ = self.remarks.remove(&target),
+            Command::Arrange => self.watches.changed.notify_one(),
             Command::Trouble(target, Some(text)) => {
                 tracing::warn!(target = %target, "{text}");
                 let remark = self.health.remark(format!("target {target}"), text);

@@ -18,6 +18,7 @@ impl Dispatch {
         let wanted: BTreeSet<WatchKey> = self.arranged().map(|member| member.key.clone()).collect();
         for (_, watch) in self.watches.extract_if(.., |key, _| !wanted.contains(key)) {
             commands.extend(watch.collections.values().map(|followed| Command::Cease(followed.number)));
+            watch.known.counts().for_each(|(namespace, counted)| self.memory.release(namespace, counted));
         }
         for key in wanted {
             self.arrange_watch(&key, &mut commands);

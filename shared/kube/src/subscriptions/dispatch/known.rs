@@ -8,6 +8,8 @@ use std::sync::Arc;
 use drift_api::{LeanObject, ObjectId, SharedText, Uid};
 use indexmap::IndexMap;
 
+use super::object_memory::{Counted, ObjectMemory};
+
 /// The recipients of an object, with their roles.
 pub(super) type Recipients = Arc<[(Arc<str>, Role)]>;
 
@@ -39,6 +41,15 @@ struct KnownObject {
     list: u32,
     /// Index into `KnownObjects::told`.
     told: u32,
+    counted: Counted,
+}
+
+/// An object that is no longer known.
+pub(super) struct Forgotten {
+    /// The recipients, which must be notified.
+    pub(super) told: Recipients,
+    pub(super) namespace: Option<SharedText>,
+    pub(super) counted: Counted,
 }
 
 impl KnownObjects {
@@ -66,16 +77,30 @@ impl KnownObjects {
         version.is_some() && self.objects.get(&object.id.uid).is_some_and(|known| known.version == version)
     }
 
-    /// Records that these received the object in or after that list.
-    pub(super) fn note(&mut self, object: &LeanObject, list: u32, told: Recipients) {
+    /// Records that these received the object in or after that list. Without its fields, it is delivered again by the
+    /// next list.
+    pub(super) fn note(&mut self, object: &LeanObject, list: u32, told: Recipients, counted: Counted) {
         let ObjectId { uid, namespace, .. } = object.id.clone();
         let told = self.number_of(told);
-        self.objects.insert(uid, KnownObject { namespace, version: stored_version(object), list, told });
+        let version = stored_version(object).filter(|_| matches!(counted, Counted::Bytes(_)));
+        self.objects.insert(uid, KnownObject { namespace, version, list, told, counted });
     }
 
-    /// Removes the object. Returns its recipients, which must be notified.
-    pub(super) fn forget(&mut self, uid: &Uid) -> Option<Recipients> {
-        self.told.get(self.objects.swap_remove(uid)?.told as usize).cloned()
+    /// Removes the object.
+    pub(super) fn forget(&mut self, uid: &Uid) -> Option<Forgotten> {
+        let KnownObject { namespace, told, counted, .. } = self.objects.swap_remove(uid)?;
+        let told = self.told.get(told as usize).cloned().unwrap_or_default();
+        Some(Forgotten { told, namespace, counted })
+    }
+
+    /// Returns the counted fields of an object.
+    pub(super) fn counted(&self, uid: &Uid) -> Option<Counted> {
+        self.objects.get(uid).map(|known| known.counted)
+    }
+
+    /// Returns the namespace and the counted fields of each object.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (Option<&SharedText>, Counted)> {
+        self.objects.values().map(|known| (known.namespace.as_ref(), known.counted))
     }
 
     fn number_of(&mut self, told: Recipients) -> u32 {
@@ -85,14 +110,15 @@ impl KnownObjects {
         self.last_told
     }
 
-    /// Removes a target from all recipients.
-    pub(super) fn forget_target(&mut self, target: &str) {
+    /// Removes a target from all recipients, and the objects that no other target received.
+    pub(super) fn forget_target(&mut self, target: &str, memory: &mut ObjectMemory) {
         let before = std::mem::take(&mut self.told);
         let without = |told: &Recipients| told.iter().filter(|(one, _)| &**one != target).cloned().collect();
         let numbers = before.iter().map(without).map(|told: Recipients| (told, None));
         let mut after: Vec<(Recipients, Option<u32>)> = numbers.collect();
         self.objects.retain(|_, known| {
             let Some((told, number)) = after.get_mut(known.told as usize).filter(|(told, _)| !told.is_empty()) else {
+                memory.release(known.namespace.as_ref(), known.counted);
                 return false;
             };
             known.told = *number.get_or_insert_with(|| number_in(&mut self.told, told.clone()));
@@ -148,7 +174,7 @@ mod tests {
     fn only_the_same_number_is_the_same_version() {
         let mut known = KnownObjects::default();
         let mut is_same = |before: &str, after: &str| {
-            known.note(&object("a", "p", before), 1, told(&["a"]));
+            known.note(&object("a", "p", before), 1, told(&["a"]), Counted::Bytes(0));
             known.has_version_of(&object("a", "p", after))
         };
         assert!(is_same("7", "7") && is_same("18446744073709551615", "18446744073709551615"));
@@ -162,14 +188,14 @@ mod tests {
     fn a_target_that_goes_takes_its_own_along() {
         let mut known = KnownObjects::default();
         for (name, of) in [("p", &["b"][..]), ("q", &["b", "c"]), ("r", &["c"]), ("s", &["c", "d"]), ("t", &["d"])] {
-            known.note(&object("a", name, "1"), 1, told(of));
+            known.note(&object("a", name, "1"), 1, told(of), Counted::Bytes(0));
         }
-        known.forget_target("b");
+        known.forget_target("b", &mut ObjectMemory::default());
         known.forget(&"t".into());
         let all: Vec<Option<Recipients>> =
             ["p", "q", "r", "s", "t"].map(|name| known.told(&name.into()).cloned()).into();
         assert_eq!(all, [None, Some(told(&["c"])), Some(told(&["c"])), Some(told(&["c", "d"])), None]);
-        known.forget_target("x");
+        known.forget_target("x", &mut ObjectMemory::default());
         assert_eq!(known.told, [told(&["c"]), told(&["c", "d"])], "what nobody has goes");
     }
 
@@ -177,7 +203,7 @@ mod tests {
     fn a_list_lacks_only_what_is_in_its_namespace() {
         let mut known = KnownObjects::default();
         for (namespace, name, list) in [("a", "p", 1), ("a", "q", 2), ("b", "r", 1)] {
-            known.note(&object(namespace, name, "1"), list, told(&["a"]));
+            known.note(&object(namespace, name, "1"), list, told(&["a"]), Counted::Bytes(0));
         }
         assert_eq!(known.missing(Some("a"), 2), ["p"]);
         assert_eq!(known.missing(None, 1), ["q"]);

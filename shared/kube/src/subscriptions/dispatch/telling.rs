@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::known::{Recipients, Role};
+use super::object_memory::Counted;
 use super::{Command, Dispatch, Effects, Followed, Member, Orphan, Place, Subscriber, WatchKey};
 use crate::client::KindName;
 use crate::subscriptions::ObjectEvent;
 use crate::subscriptions::owner_of;
-use drift_api::{FieldPaths, LeanObject, Moment, ObjectView, SeenObject, Uid};
+use drift_api::object::Oversize;
+use drift_api::{FieldPaths, LeanObject, Moment, ObjectView, SeenObject, SharedText, Uid};
 use drift_language::ObjectSelection;
 
 /// Minimum time between two [`ObjectEvent::Alive`], far below the two minutes after which a watch counts as dead.
@@ -27,6 +29,14 @@ impl Dispatch {
         let Some(watch) = self.watches.get_mut(key) else { return };
         let Some(followed) = watch.collections.get(namespace) else { return };
         watch.known.share_names(&mut seen.object.id);
+        let space = seen.object.id.namespace.clone();
+        let counted = (!roles.is_empty()).then(|| {
+            let former = watch.known.counted(&seen.object.id.uid);
+            self.memory.count(space.as_ref(), former, seen.object.view.bytes())
+        });
+        if let Some(Counted::Refused(_)) = counted {
+            seen.object = seen.object.without_fields(Oversize::Namespace);
+        }
         let object = &seen.object;
         let is_repeated = is_listed && followed.is_repeated && watch.known.has_version_of(object);
         let told = watch.known.told(&object.id.uid).cloned().unwrap_or_default();
@@ -49,10 +59,28 @@ impl Dispatch {
             let (kind, object) = (KindName::new(&key.0, &key.1), Arc::new(object.clone()));
             effects.orphans.push(Orphan { kind, object, has_left: had_owner });
         }
-        if roles.is_empty() {
-            watch.known.forget(&object.id.uid);
-        } else {
-            watch.known.note(object, followed.list, roles);
+        match counted {
+            Some(counted) => watch.known.note(object, followed.list, roles, counted),
+            None => {
+                let forgotten = watch.known.forget(&object.id.uid);
+                forgotten.into_iter().for_each(|known| self.memory.release(space.as_ref(), known.counted));
+            }
+        }
+        self.list_refused(space.as_ref(), effects);
+    }
+
+    /// Requests a list for the objects of a namespace that had no room for their fields and have it now.
+    fn list_refused(&mut self, namespace: Option<&SharedText>, effects: &mut Effects) {
+        if !self.memory.has_room_again(namespace) {
+            return;
+        }
+        for watch in self.watches.values_mut() {
+            let is_listed = watch.collections.values().all(|followed| followed.is_listed);
+            let is_refused = |(space, counted)| space == namespace && matches!(counted, Counted::Refused(_));
+            if is_listed && !watch.needs_list && watch.known.counts().any(is_refused) {
+                watch.needs_list = true;
+                effects.commands.push(Command::Arrange);
+            }
         }
     }
 
@@ -74,8 +102,10 @@ impl Dispatch {
     }
 
     pub(super) fn drop_known(&mut self, key: &WatchKey, uid: &Uid, effects: &mut Effects) {
-        let told = self.watches.get_mut(key).and_then(|watch| watch.known.forget(uid)).unwrap_or_default();
-        effects.words.extend(told.iter().map(|(target, _)| (target.clone(), ObjectEvent::Left(uid.clone()))));
+        let Some(known) = self.watches.get_mut(key).and_then(|watch| watch.known.forget(uid)) else { return };
+        self.memory.release(known.namespace.as_ref(), known.counted);
+        effects.words.extend(known.told.iter().map(|(target, _)| (target.clone(), ObjectEvent::Left(uid.clone()))));
+        self.list_refused(known.namespace.as_ref(), effects);
     }
 
     /// Ends a list. Objects that it did not contain are gone.
@@ -127,7 +157,7 @@ fn is_within(selection: &ObjectSelection, namespace: Option<&str>) -> bool {
 /// Returns the object with only the fields that one target's templates read. Edits of other fields are not
 /// delivered to it.
 fn narrowed(object: &LeanObject, fields: &FieldPaths, watched: &FieldPaths) -> LeanObject {
-    if fields == watched || object.is_oversized {
+    if fields == watched || object.oversize.is_some() {
         return object.clone();
     }
     let narrow = ObjectView::of(&fields.prune(&object.view.open()));

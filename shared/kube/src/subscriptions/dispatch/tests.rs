@@ -105,6 +105,7 @@ impl Bench {
 
     fn words(&mut self, Effects { words, orphans, commands }: Effects) -> Vec<String> {
         let told = words.into_iter().map(|(target, event)| match event {
+            ObjectEvent::Seen(object) if object.oversize.is_some() => format!("{target} seen {} empty", object.id.name),
             ObjectEvent::Seen(object) => format!("{target} seen {}", object.id.name),
             ObjectEvent::Skipped(object) => format!("{target} skips {}", object.id.name),
             ObjectEvent::Left(uid) => format!("{target} left {uid}"),
@@ -128,6 +129,7 @@ impl Bench {
                 }
                 Command::Trouble(target, text) => format!("{target} trouble {}", text.unwrap_or_default()),
                 Command::Hush(target) => format!("{target} hush"),
+                Command::Arrange => "arrange".to_owned(),
             });
         }
         words
@@ -404,6 +406,25 @@ proptest! {
         let present: Vec<String> = history.objects.keys().map(|number| format!("o{number}")).collect();
         prop_assert!(history.held.values().flatten().all(|name| present.contains(name)));
     }
+}
+
+#[test]
+fn a_namespace_without_room_is_listed_again_once_it_has_some() {
+    let mut bench = Bench::new();
+    // 192 bytes for the fields of one namespace. Those of an object take 21.
+    bench.dispatch = Dispatch::with_memory_limit(Some(1_024));
+    bench.begin("a", selection(&[], ""), fields(&["x", "y"]));
+    bench.arrange();
+    let [p, q] = ["p", "q"].map(|name| seen(name, 1, &json!({})));
+    let other = seen_in("b", "r", 1, &json!({}));
+    assert_eq!(
+        bench.list(&[p.clone(), q.clone(), other.clone()]),
+        ["a seen p", "a seen q empty", "a seen r", "a listed"]
+    );
+    let number = *bench.followed.keys().next().unwrap();
+    assert_eq!(bench.hear(number, Change::Deleted(p)), ["a left p", "arrange"]);
+    assert_eq!(bench.arrange(), ["cease all", "follow all"]);
+    assert_eq!(bench.list(&[q, other]), ["a seen q"], "what it has is not delivered again");
 }
 
 #[test]
