@@ -49,6 +49,11 @@ impl MariaDb {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// Returns the path of its unix socket.
+    pub(crate) fn socket(&self) -> String {
+        self.scratch.join("socket").display().to_string()
+    }
+
     /// Stops it as its administrator does.
     pub(crate) async fn stop(&mut self) -> Result<()> {
         self.process.stop().await.map(drop)
@@ -99,8 +104,7 @@ impl MariaDb {
     }
 
     async fn connect(&self) -> Result<Conn> {
-        let socket = self.scratch.join("socket").display().to_string();
-        Ok(Conn::new(OptsBuilder::default().user(Some("root")).socket(Some(socket))).await?)
+        Ok(Conn::new(OptsBuilder::default().user(Some("root")).socket(Some(self.socket()))).await?)
     }
 }
 
