@@ -110,7 +110,7 @@ async fn types_that_no_result_has_are_refused() {
 #[tokio::test]
 async fn a_time_of_any_length_is_a_value() {
     let row = b"\0\0\x08\x01\xff\xff\xff\xff\x01\x02\x03".to_vec();
-    let rows = executed(move || framed(result(&[column(0x0b, b"a")], &[row.clone()]))).await;
+    let rows = executed(move || framed(result(&[column(0x0b, b"a")], std::slice::from_ref(&row)))).await;
     assert_eq!(rows, Ok(vec![json!({"a": "-103079215081:02:03"})]));
 }
 
@@ -128,7 +128,7 @@ async fn a_truncated_answer_is_no_result() {
     }
     for row in [&b"\0\0\xfe\0\0\0\0\0\0\0\x10a"[..], b"\0\0\xffa", b"\0", b"\0\0"] {
         let row = row.to_vec();
-        let rows = executed(move || framed(result(&[column(0xfd, b"a")], &[row.clone()]))).await;
+        let rows = executed(move || framed(result(&[column(0xfd, b"a")], std::slice::from_ref(&row)))).await;
         assert!(rows.is_err(), "{rows:?}");
     }
 }

@@ -1,9 +1,16 @@
 //! The ways to log in.
 
+use std::sync::Arc;
+
+use mysql_common::constants::CapabilityFlags;
 use mysql_common::scramble::{scramble_native, scramble_sha256};
+use rustls::ServerConfig;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use secrecy::SecretString;
+use tokio_rustls::TlsAcceptor;
 
 use super::server::{NONCE, OK, PASSWORD, Parts, Script, Server, parameters, parts};
+use crate::SqlFailure;
 use crate::guard::dialling::DialRules;
 use crate::mysql::Session;
 
@@ -59,6 +66,31 @@ async fn a_unix_socket_may_carry_the_password() {
     let login = || parts([b"\x01\x04".to_vec(), OK.to_vec()]);
     let received = over_socket("caching_sha2_password", login).await;
     assert_eq!(received[1], [PASSWORD.as_bytes(), b"\0"].concat());
+}
+
+fn acceptor() -> TlsAcceptor {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(vec!["other".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let builder = builder.with_no_client_auth();
+    TlsAcceptor::from(Arc::new(builder.with_single_cert(vec![certificate.der().clone()], key).unwrap()))
+}
+
+#[tokio::test]
+async fn tls_may_carry_the_password() {
+    let login = || parts([b"\x01\x04".to_vec(), OK.to_vec()]);
+    let mut script = Script { tls: Some(acceptor()), ..Script::logging_in("caching_sha2_password", login) };
+    script.capabilities |= CapabilityFlags::CLIENT_SSL;
+    let server = Server::start(script).await;
+    server.open("require").await.map(drop).unwrap();
+    let received = server.received();
+    assert_eq!(received[0].len(), 32, "the request of TLS names no account");
+    assert!(contains(&received[1], b"u\0"));
+    assert_eq!(received[2], [PASSWORD.as_bytes(), b"\0"].concat());
+    let untrusted = server.open("verify-full").await.map(drop);
+    assert_eq!(untrusted, Err(SqlFailure::Unreachable("TLS: the certificate's issuer is not trusted")));
 }
 
 #[tokio::test]

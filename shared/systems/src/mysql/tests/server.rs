@@ -11,6 +11,7 @@ use mysql_common::proto::MySerialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
+use tokio_rustls::TlsAcceptor;
 
 use super::super::Session;
 use crate::guard::dialling::DialRules;
@@ -46,6 +47,8 @@ pub(super) struct Script {
     /// The packets after the client's first one. Each waits for a response, except `OK` and a known password.
     pub(super) login: Arc<dyn Fn() -> Parts + Send + Sync>,
     pub(super) answer: Arc<Answer>,
+    /// TLS after the greeting.
+    pub(super) tls: Option<TlsAcceptor>,
 }
 
 impl Default for Script {
@@ -53,7 +56,7 @@ impl Default for Script {
         let capabilities = Can::CLIENT_PROTOCOL_41 | Can::CLIENT_SECURE_CONNECTION | Can::CLIENT_PLUGIN_AUTH;
         let capabilities = capabilities | Can::CLIENT_MULTI_RESULTS | Can::CLIENT_PS_MULTI_RESULTS;
         let login = Arc::new(|| parts([OK.to_vec()]));
-        Self { plugin: "mysql_native_password", capabilities, login, answer: Arc::new(|_| None) }
+        Self { plugin: "mysql_native_password", capabilities, login, answer: Arc::new(|_| None), tls: None }
     }
 }
 
@@ -229,9 +232,25 @@ async fn serve(
     HandshakePacket::new(10, &b"8.0.36"[..], 7, first, Some(second), script.capabilities, 45, status(), plugin)
         .serialize(&mut greeting);
     stream.write_all(&frame(0, &greeting)).await.ok()?;
+    match &script.tls {
+        None => converse(stream, script, log).await,
+        Some(acceptor) => {
+            read(&mut stream, log).await?;
+            converse(acceptor.accept(stream).await.ok()?, script, log).await
+        }
+    }
+}
+
+/// Answers the client's packets after the greeting.
+async fn converse(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    script: &Script,
+    log: &Mutex<Vec<Vec<u8>>>,
+) -> Option<()> {
     let (mut last, _) = read(&mut stream, log).await?;
     for packet in (script.login)() {
         stream.write_all(&frame(u64::from(last.wrapping_add(1)), &packet)).await.ok()?;
+        stream.flush().await.ok()?;
         match packet.as_slice() {
             [0, ..] => break,
             [1, 3] => last = last.wrapping_add(1),
@@ -246,6 +265,7 @@ async fn serve(
         for part in (script.answer)(&command).unwrap_or_else(|| honest(&command)) {
             stream.write_all(&part).await.ok()?;
         }
+        stream.flush().await.ok()?;
     }
 }
 
