@@ -1,19 +1,20 @@
-//! A real MariaDB server on loopback, and its administration over its socket.
+//! A real MariaDB server on loopback, and its administration over its socket by its own client program.
 //!
 //! The server refuses to run as root. If the tests run as root, it runs as the user `nobody`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use drift_e2e::process::{Launch, Process, ports};
 use drift_e2e::wait::{self, Seen};
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, OptsBuilder, Row};
+use tokio::process::Command;
 
 use crate::installed::{self, program};
 
 const PACKAGE: &str = "mariadb-server";
+/// The client's message about a wrong password.
+const DENIED: &str = "ERROR 1045 ";
 /// The server's user if the tests run as root: `nobody` (Debian's number), who owns nothing else.
 const NOBODY: u32 = 65534;
 
@@ -49,6 +50,11 @@ impl MariaDb {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// Returns the path of its unix socket.
+    pub(crate) fn socket(&self) -> String {
+        self.scratch.join("socket").display().to_string()
+    }
+
     /// Stops it as its administrator does.
     pub(crate) async fn stop(&mut self) -> Result<()> {
         self.process.stop().await.map(drop)
@@ -65,19 +71,16 @@ impl MariaDb {
             if let Some(obituary) = self.process.obituary()? {
                 return Ok(Seen::Hopeless(obituary));
             }
-            self.connect().await.map(|_| Seen::Met(()))
+            self.administrate("SELECT 1").await.map(|_| Seen::Met(()))
         })
         .await
     }
 
     /// Runs one statement as the administrator. Returns one text for each row, with its values joined by `|`.
     pub(crate) async fn administrate(&self, statement: &str) -> Result<Vec<String>> {
-        let rows: Vec<Row> = self.connect().await?.query(statement).await.with_context(|| statement.to_owned())?;
-        let text = |value: mysql_async::Value| match value {
-            mysql_async::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            other => other.as_sql(true),
-        };
-        Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect::<Vec<_>>().join("|")).collect())
+        let answer = ask(&[format!("--socket={}", self.socket()), "--user=root".to_owned()], "", statement).await?;
+        let rows = answer.map_err(|error| anyhow::anyhow!("{statement}: {error}"))?;
+        Ok(rows.lines().map(|row| row.replace('\t', "|")).collect())
     }
 
     /// Runs statements as the administrator.
@@ -90,18 +93,25 @@ impl MariaDb {
 
     /// Returns true if a user can log in with this password. Any other reason for a rejection is an error.
     pub(crate) async fn lets_in(&self, user: &str, password: &str) -> Result<bool> {
-        let options = OptsBuilder::default().ip_or_hostname("127.0.0.1").tcp_port(self.port).prefer_socket(false);
-        match Conn::new(options.user(Some(user)).pass(Some(password))).await {
+        let login = ["--protocol=tcp", "--host=127.0.0.1"].map(str::to_owned);
+        let login = [&login[..], &[format!("--port={}", self.port), format!("--user={user}")]].concat();
+        match ask(&login, password, "SELECT 1").await? {
             Ok(_) => Ok(true),
-            Err(mysql_async::Error::Server(error)) if error.code == 1045 => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) if error.starts_with(DENIED) => Ok(false),
+            Err(error) => bail!("{error}"),
         }
     }
+}
 
-    async fn connect(&self) -> Result<Conn> {
-        let socket = self.scratch.join("socket").display().to_string();
-        Ok(Conn::new(OptsBuilder::default().user(Some("root")).socket(Some(socket))).await?)
-    }
+/// Runs one statement by the client program. Returns the rows, or else the error's text.
+async fn ask(login: &[String], password: &str, statement: &str) -> Result<Result<String, String>> {
+    let mut client = Command::new(program("mariadb", PACKAGE)?);
+    client.arg("--no-defaults").args(login).env("MYSQL_PWD", password);
+    // A function's body has the usual delimiter.
+    client.args(["--delimiter=//end", "--batch", "--raw", "--skip-column-names", "--default-character-set=utf8mb4"]);
+    let output = client.args(["--execute", statement]).kill_on_drop(true).output().await?;
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Ok(if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) })
 }
 
 fn is_root() -> bool {

@@ -17,6 +17,8 @@ pub enum Doubt {
     ServerError,
     /// The Secret is missing, not labelled for the controller, or not for this host. Nothing was sent.
     CredentialUnavailable,
+    /// The server asks for a way to log in that is not used. No statement was sent.
+    LoginUnsupported,
     /// A Secret in the request is missing, not labelled for that use, not for this host, or unreadable.
     /// Nothing was sent.
     SecretUnavailable,
@@ -49,6 +51,7 @@ impl Doubt {
         matches!(
             self,
             Self::CredentialUnavailable
+                | Self::LoginUnsupported
                 | Self::SecretUnavailable
                 | Self::TokenUnavailable
                 | Self::AddressRefused
@@ -58,10 +61,10 @@ impl Doubt {
         )
     }
 
-    /// Returns true if certainly no request was sent, not even to a token server.
+    /// Returns true if certainly no request was sent, not even to a token server or for a login.
     #[must_use]
     pub const fn asked_nobody(self) -> bool {
-        self.sent_nothing() && !matches!(self, Self::TokenUnavailable)
+        self.sent_nothing() && !matches!(self, Self::TokenUnavailable | Self::LoginUnsupported)
     }
 
     /// Returns true if the API server temporarily refused a correction of its own objects. It refuses before
@@ -83,6 +86,9 @@ impl Doubt {
             Self::ServerError => "the external system answers with an error",
             Self::CredentialUnavailable => {
                 "the Secret with the controller's credential is missing, not labelled for the controller, or not for this host"
+            }
+            Self::LoginUnsupported => {
+                "the database asks for another way to log in, or for TLS (the Secret's sslmode): the log has the details"
             }
             Self::SecretUnavailable => {
                 "a Secret that is to be sent is missing, not labelled for that, not for this host, or may not be read"
@@ -111,6 +117,7 @@ impl Doubt {
             Self::RateLimited => "rate_limited",
             Self::ServerError => "server_error",
             Self::CredentialUnavailable => "credential_unavailable",
+            Self::LoginUnsupported => "login_unsupported",
             Self::SecretUnavailable => "secret_unavailable",
             Self::TokenUnavailable => "token_unavailable",
             Self::AddressRefused => "address_refused",

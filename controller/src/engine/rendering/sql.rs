@@ -121,6 +121,7 @@ fn judge(failure: &SqlFailure) -> StepOutcome {
     match failure {
         SqlFailure::Unreachable(_) => unanswered(Doubt::NoAnswer),
         SqlFailure::CredentialUnavailable(_) => unanswered(Doubt::CredentialUnavailable),
+        SqlFailure::LoginUnsupported(_) => unanswered(Doubt::LoginUnsupported),
         SqlFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
         // The result exceeds the read limit, so it is unknown if the statement was executed.
         SqlFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
@@ -253,6 +254,15 @@ spec:
         let error = statements("create: [{name: first, sql: 'SELECT ${self.spec.none}'}]", Action::Create).unwrap_err();
         assert_eq!(error.label.as_deref(), Some("first"));
         assert!(statements(CREATE, Action::Delete).is_err());
+    }
+
+    #[test]
+    fn another_login_is_no_missing_secret() {
+        let why = Doubt::LoginUnsupported;
+        let outcome = judge(&SqlFailure::LoginUnsupported("the server asks for another way to log in"));
+        assert_eq!(outcome, StepOutcome::Indefinite(Uncertainty::unanswered(why)));
+        assert!(why.sent_nothing() && !why.asked_nobody(), "no statement was sent, but the server was asked");
+        assert!(!why.as_text().contains("labelled"));
     }
 
     #[test]

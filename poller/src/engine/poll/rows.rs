@@ -37,6 +37,7 @@ pub fn failure_of(failure: &SqlFailure) -> Failure {
     match failure {
         SqlFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
         SqlFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
+        SqlFailure::LoginUnsupported(why) => Failure::with(ObservedReason::CredentialUnusable, why),
         SqlFailure::AddressRefused { .. } => Failure::address_refused(),
         SqlFailure::Answered(state) => of_state(*state),
         SqlFailure::Unreadable(mistake) => invalid(mistake),
@@ -108,6 +109,13 @@ spec:
         assert_eq!(observed("observed: {login: \"${row.state}\"}", &rows), mapped);
         let missing = invalid("read.postgres.observed.login: no field `none`");
         assert_eq!(observed("observed: {login: \"${row.none}\"}", &rows), missing);
+    }
+
+    #[test]
+    fn another_login_is_told_as_such() {
+        let failure = failure_of(&SqlFailure::LoginUnsupported("the server asks for another way to log in"));
+        assert_eq!(failure.reason, ObservedReason::CredentialUnusable);
+        assert_eq!(failure.text, "the poller's credential cannot be used: the server asks for another way to log in");
     }
 
     #[test]

@@ -14,17 +14,6 @@ use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 #[error("not a PEM bundle of CA certificates")]
 pub(crate) struct NoBundle;
 
-/// Returns the system's certificate authorities, for a client that takes no others.
-pub(crate) fn system_certificates() -> &'static [CertificateDer<'static>] {
-    static CERTIFICATES: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
-    if CERTIFICATES.get().is_none()
-        && let Some(certificates) = load()
-    {
-        return CERTIFICATES.get_or_init(|| certificates);
-    }
-    CERTIFICATES.get().map(Vec::as_slice).unwrap_or_default()
-}
-
 /// Returns the system's roots. Read once: they take a megabyte, and only change with the image. Without roots no server
 /// is trusted, the log reports it, and the next connection tries again.
 pub(crate) fn system_roots() -> Arc<RootCertStore> {

@@ -1,57 +1,33 @@
-//! Errors of the client, as fixed texts and codes.
-
-use mysql_async::{DriverError, Error, IoError};
+//! Failures of a session, as fixed texts and codes.
 
 use drift_api::requests::sql_state::SqlState;
+use mysql_common::io::ParseBuf;
 
-use crate::guard::connect_errors::{describe, describe_tls};
-use crate::guard::roots::NoBundle;
 use crate::sql::SqlFailure;
-use crate::sql::failure::{CLOSED, TOO_LARGE};
 
-/// The message about a login that the client does not do: passwords in clear text, or of servers before MySQL 4.1.
-const OTHER_LOGIN: &str = "the server asks for another way to log in";
-/// The message about parameters that the client counts differently.
-const PARAMETERS: &str = "a `:` in the statement reads as a parameter: write a space behind it";
+/// The failure of a server that does not follow the protocol.
+pub(super) const NOT_MYSQL: SqlFailure = SqlFailure::Unreachable("the answer is not MySQL's");
+/// The failure of a statement that takes several packets. No statement of a target is that long.
+pub(super) const LONG_STATEMENT: SqlFailure =
+    SqlFailure::Unreadable("the statement and its parameters are larger than 16 MiB");
 
-impl From<Error> for SqlFailure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Server(error) => SqlState::parse_mysql(&error.state, error.code)
-                .map_or(Self::Unreachable("the answer is not MySQL's"), Self::Answered),
-            Error::Io(IoError::Io(error)) => Self::Unreachable(describe(&error)),
-            Error::Io(IoError::Tls(error)) => Self::of_tls(&error),
-            Error::Driver(error) => Self::of_driver(&error),
-            Error::Other(_) | Error::Url(_) => Self::Unreachable(CLOSED),
-        }
-    }
+/// First byte of an error packet.
+pub(super) const ERROR: u8 = 0xff;
+/// State of an error that has none: errors before the login, such as too many connections.
+const NO_STATE: &[u8] = b"HY000";
+
+/// Reads an error packet. Its text is not passed on.
+pub(super) fn answered(packet: &[u8]) -> SqlFailure {
+    state_of(packet).map_or(NOT_MYSQL, SqlFailure::Answered)
 }
 
-impl SqlFailure {
-    fn of_tls(error: &mysql_async::TlsError) -> Self {
-        match error {
-            mysql_async::TlsError::Tls(error) => Self::Unreachable(describe_tls(error)),
-            mysql_async::TlsError::InvalidDnsName(_) => {
-                Self::Unreachable("the host is no name that a certificate could be for")
-            }
-            mysql_async::TlsError::Pem(_) | mysql_async::TlsError::VerifierBuilderError(_) => Self::no_bundle(NoBundle),
-        }
-    }
-
-    fn of_driver(error: &DriverError) -> Self {
-        match error {
-            DriverError::NoClientSslFlagFromServer => {
-                Self::Unreachable("the server has no TLS; sslmode disable connects without")
-            }
-            DriverError::UnknownAuthPlugin { .. }
-            | DriverError::CleartextPluginDisabled
-            | DriverError::MysqlOldPasswordDisabled => Self::CredentialUnavailable(OTHER_LOGIN.to_owned()),
-            DriverError::PacketTooLarge => Self::Unreadable(TOO_LARGE),
-            DriverError::MixedParams | DriverError::Params(_) | DriverError::StmtParamsMismatch { .. } => {
-                Self::Unreadable(PARAMETERS)
-            }
-            DriverError::LocalInfile(_) => Self::Unreadable("the server asks for a file of this program"),
-            _ => Self::Unreachable(CLOSED),
-        }
-    }
+fn state_of(packet: &[u8]) -> Option<SqlState> {
+    let mut rest = ParseBuf(packet);
+    rest.checked_eat_u8()?;
+    let number = rest.checked_eat_u16_le()?;
+    let state = match rest.0 {
+        [b'#', state @ ..] => state.get(..NO_STATE.len())?,
+        _ => NO_STATE,
+    };
+    SqlState::parse_mysql(std::str::from_utf8(state).ok()?, number)
 }

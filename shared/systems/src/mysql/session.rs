@@ -1,30 +1,38 @@
 //! One connection to a MySQL server, as one account.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Params, Value as Parameter};
+use mysql_common::value::Value as Parameter;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use drift_api::requests::sql_query::SqlQuery;
 
+use crate::guard::allowance::Allowance;
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
-use crate::mysql::open::{Closing, open};
+use crate::mysql::client::{ANSWER_BYTES, Answer, Client, Next, UNUSED_BYTES};
+use crate::mysql::open::open;
 use crate::mysql::value::{Columns, bytes_of};
-use crate::sql::failure::{CLOSED, TOO_LARGE};
+use crate::sql::failure::TOO_LARGE;
+use crate::sql::value::NO_COLUMNS;
 use crate::sql::{ConnectionParameters, LIFE, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
 
 /// The value of `sql_select_limit` without a limit. Its default is the server's, which could cut a result off.
 const NO_LIMIT: u64 = u64::MAX;
 
+/// Begins a read.
+const BEGIN: &str = "START TRANSACTION READ ONLY";
+
+/// Maximum bytes of a row beside its values: the lengths and the NULL bits of 4,096 columns.
+const BESIDE_VALUES: usize = 64 * 1024;
+
 /// One database connection.
 pub(crate) struct Session {
-    /// `None` after its end.
-    conn: Option<Conn>,
+    client: Client,
     is_mariadb: bool,
-    /// True while a response is pending.
+    /// True while an answer is pending, and after one that was not read to its end.
     is_busy: bool,
     /// Hash of its connection parameters.
     made_by: [u8; 32],
@@ -38,14 +46,14 @@ impl Session {
         rules: &DialRules,
         name: &str,
     ) -> Result<Self, SqlFailure> {
-        let (conn, is_mariadb) = open(parameters, rules, name).await?;
+        let (client, is_mariadb) = open(parameters, rules, name).await?;
         let made_by = parameters.hash();
-        Ok(Self { conn: Some(conn), is_mariadb, is_busy: false, made_by, opened: now() })
+        Ok(Self { client, is_mariadb, is_busy: false, made_by, opened: now() })
     }
 
-    /// Returns true if the connection has ended, or a response is still pending.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.conn.is_none() || self.is_busy
+    /// Returns true if the connection has ended, or an answer is still pending.
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.is_busy
     }
 
     /// Returns true if another query may use it.
@@ -60,19 +68,42 @@ impl Session {
         options: &QueryOptions,
         take: &mut (dyn FnMut(Value) + Send),
     ) -> Result<(), SqlFailure> {
-        let begin = begin(self.is_mariadb, options);
-        let Some(conn) = &mut self.conn else { return Err(SqlFailure::Unreachable(CLOSED)) };
         self.is_busy = true;
-        let asked = async {
-            conn.query_drop(begin).await?;
-            ask_within(conn, query, options, take).await
-        }
-        .await;
+        let asked = self.ask_within(query, options, take).await;
         if let Err(SqlFailure::Answered(_)) | Ok(()) = asked {
-            conn.query_drop("ROLLBACK").await?;
+            self.client.query("ROLLBACK").await?;
             self.is_busy = false;
         }
         asked
+    }
+
+    async fn ask_within(
+        &mut self,
+        query: &SqlQuery,
+        options: &QueryOptions,
+        take: &mut (dyn FnMut(Value) + Send),
+    ) -> Result<(), SqlFailure> {
+        self.client.query(&read_limits(self.is_mariadb, options)).await?;
+        self.client.query(BEGIN).await?;
+        let parameters = query.parameters.iter().map(|text| text.as_deref().map_or(Parameter::NULL, Parameter::from));
+        let parameters: Vec<_> = parameters.collect();
+        let Answer::Columns(columns) = self.client.execute(&query.text, &parameters).await? else {
+            return Err(SqlFailure::Unreadable(NO_COLUMNS));
+        };
+        let columns = Columns::of(columns).map_err(SqlFailure::Unreadable)?;
+        let (mut count, mut left) = (0, Allowance::of(options.max_bytes, TOO_LARGE));
+        loop {
+            let mut packet = Allowance::of(left.left().saturating_add(BESIDE_VALUES), TOO_LARGE);
+            let row = match self.client.next(&mut packet).await? {
+                Next::Row(row) => columns.values_of(&row)?,
+                Next::End { has_more } => return self.client.discard(has_more, &mut ANSWER_BYTES.clone()).await,
+            };
+            left.take(bytes_of(&row)).map_err(SqlFailure::Unreadable)?;
+            count += 1;
+            if options.max_rows.is_none_or(|most| count <= most) {
+                take(columns.json_of(row).map_err(SqlFailure::Unreadable)?);
+            }
+        }
     }
 
     /// Runs statements in order. Each is prepared, so that the server takes exactly one.
@@ -82,51 +113,32 @@ impl Session {
         options: RunOptions,
     ) -> Result<(), StatementFailure> {
         self.is_busy = true;
-        let mut position = 0;
-        let (is_mariadb, conn) = (self.is_mariadb, &mut self.conn);
-        let running = async {
-            let conn = conn.as_mut().ok_or(SqlFailure::Unreachable(CLOSED))?;
-            for WriteStatement { text, timeout } in statements {
-                conn.query_drop(limits(is_mariadb, timeout.unwrap_or(options.timeout))).await?;
-                conn.exec_drop(text.as_str(), ()).await?;
-                position += 1;
+        for (position, WriteStatement { text, timeout }) in statements.iter().enumerate() {
+            let ran = self.run_one(text.as_str().into(), timeout.unwrap_or(options.timeout)).await;
+            if let Err(failure) = ran {
+                self.is_busy = !matches!(failure, SqlFailure::Answered(_));
+                return Err(StatementFailure { position, failure });
             }
-            Ok(())
-        };
-        let done: Result<(), SqlFailure> = running.await;
-        self.is_busy = matches!(&done, Err(failure) if !matches!(failure, SqlFailure::Answered(_)));
-        done.map_err(|failure| StatementFailure { position, failure })
-    }
-}
-
-async fn ask_within(
-    conn: &mut Conn,
-    query: &SqlQuery,
-    options: &QueryOptions,
-    take: &mut (dyn FnMut(Value) + Send),
-) -> Result<(), SqlFailure> {
-    let parameters = query.parameters.iter().map(|text| text.as_deref().map_or(Parameter::NULL, Parameter::from));
-    let parameters: Vec<_> = parameters.collect();
-    let parameters = if parameters.is_empty() { Params::Empty } else { Params::Positional(parameters) };
-    let mut rows = conn.exec_iter(query.text.as_ref(), parameters).await?;
-    let columns = Columns::of(rows.columns_ref()).map_err(SqlFailure::Unreadable)?;
-    let (mut count, mut left) = (0, options.max_bytes);
-    while let Some(row) = rows.next().await? {
-        let values = row.unwrap();
-        left = left.checked_sub(bytes_of(&values)).ok_or(SqlFailure::Unreadable(TOO_LARGE))?;
-        count += 1;
-        if options.max_rows.is_none_or(|most| count <= most) {
-            take(columns.json_of(values).map_err(SqlFailure::Unreadable)?);
         }
+        self.is_busy = false;
+        Ok(())
     }
-    Ok(())
+
+    async fn run_one(&mut self, text: Arc<str>, timeout: Duration) -> Result<(), SqlFailure> {
+        self.client.query(&limits(self.is_mariadb, timeout)).await?;
+        let mut allowance = UNUSED_BYTES;
+        let has_more = match self.client.execute(&text, &[]).await? {
+            Answer::Done { has_more } => has_more,
+            Answer::Columns(_) => self.client.discard_rows(&mut allowance).await?,
+        };
+        self.client.discard(has_more, &mut allowance).await
+    }
 }
 
-/// Returns the statements that begin a read. `sql_select_limit` counts for the query itself, not inside it.
-fn begin(is_mariadb: bool, options: &QueryOptions) -> String {
+/// Returns the setting of the limits of a read. `sql_select_limit` counts for the query itself, not inside it.
+fn read_limits(is_mariadb: bool, options: &QueryOptions) -> String {
     let most = options.max_rows.map_or(NO_LIMIT, |rows| rows as u64);
-    let limits = limits(is_mariadb, options.servers_time());
-    format!("{limits}, sql_select_limit = {most}; START TRANSACTION READ ONLY")
+    format!("{}, sql_select_limit = {most}", limits(is_mariadb, options.servers_time()))
 }
 
 /// Returns the setting of the server's time limits. MySQL limits only a SELECT, so a wait for a lock has its own, in
@@ -143,8 +155,8 @@ fn limits(is_mariadb: bool, time: Duration) -> String {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.is_busy {
-            drop(Closing(self.conn.take()));
+        if !self.is_busy {
+            self.client.quit();
         }
     }
 }
@@ -156,9 +168,9 @@ mod tests {
     #[test]
     fn a_read_of_all_rows_has_no_limit() {
         let options = QueryOptions { max_rows: None, max_bytes: 1, timeout: Duration::from_secs(5) };
-        let begun = begin(true, &options);
-        assert!(begun.contains("sql_select_limit = 18446744073709551615;"), "{begun}");
-        let one = begin(true, &QueryOptions { max_rows: Some(1), ..options });
-        assert!(one.contains("sql_select_limit = 1;"), "{one}");
+        let all = read_limits(true, &options);
+        assert!(all.ends_with("sql_select_limit = 18446744073709551615"), "{all}");
+        let one = read_limits(true, &QueryOptions { max_rows: Some(1), ..options });
+        assert!(one.ends_with("sql_select_limit = 1"), "{one}");
     }
 }

@@ -1,21 +1,33 @@
 //! Converts the values of a row to JSON without loss. Values that JSON cannot represent exactly are texts.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use mysql_async::consts::ColumnType;
-use mysql_async::{Column, Value as Stored};
+use mysql_common::constants::ColumnType;
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::Column;
+use mysql_common::proto::Binary;
+use mysql_common::row::{Row, RowDeserializer};
+use mysql_common::value::{ServerSide, Value as Stored};
 use serde_json::{Map, Number, Value};
 
 use crate::guard::allowance::Allowance;
+use crate::mysql::failure::NOT_MYSQL;
+use crate::sql::SqlFailure;
 use crate::sql::value::{MALFORMED, check_columns, exact, parsed, row_allowance};
 
 /// Character set of values that are not texts (`binary`).
 const BINARY: u16 = 63;
-/// Bytes that a value of fixed size counts for.
-const FIXED_BYTES: usize = 8;
+/// Bytes that a value counts for at least, so that a result has a limited number of values.
+const LEAST_BYTES: usize = 8;
+/// The message about a column whose values the decoder of `mysql_common` does not know.
+const STORED_TYPE: &str = "a column is of a type that no result has";
 
 /// The columns of a result.
-pub(super) struct Columns(Vec<(String, Kind)>);
+pub(super) struct Columns {
+    defined: Arc<[Column]>,
+    read_as: Vec<(String, Kind)>,
+}
 
 /// The JSON type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +48,19 @@ impl Columns {
     /// Reads the columns of a result.
     ///
     /// # Errors
-    /// Fails if there are none, or two have the same name.
-    pub(super) fn of(columns: &[Column]) -> Result<Self, &'static str> {
-        let columns = columns.iter().map(|column| (column.name_str().into_owned(), kind_of(column)));
-        let columns: Vec<_> = columns.collect();
-        check_columns(columns.iter().map(|(name, _)| name.as_str()))?;
-        Ok(Self(columns))
+    /// Fails if there are none, two have the same name, or one is of a type that only the server's files have.
+    pub(super) fn of(defined: Arc<[Column]>) -> Result<Self, &'static str> {
+        let read_as = defined.iter().map(|column| kind_of(column).map(|kind| (column.name_str().into_owned(), kind)));
+        let read_as = read_as.collect::<Result<Vec<_>, _>>()?;
+        check_columns(read_as.iter().map(|(name, _)| name.as_str()))?;
+        Ok(Self { defined, read_as })
+    }
+
+    /// Decodes the values of a row.
+    pub(super) fn values_of(&self, packet: &[u8]) -> Result<Vec<Stored>, SqlFailure> {
+        let mut rest = ParseBuf(packet);
+        let row: RowDeserializer<ServerSide, Binary> = rest.parse(self.defined.clone()).map_err(|_| NOT_MYSQL)?;
+        if rest.is_empty() { Ok(Row::from(row).unwrap()) } else { Err(NOT_MYSQL) }
     }
 
     /// Converts one row to JSON, with columns by name.
@@ -51,7 +70,7 @@ impl Columns {
     pub(super) fn json_of(&self, row: Vec<Stored>) -> Result<Value, &'static str> {
         let mut allowance = row_allowance();
         let mut fields = Map::new();
-        for ((name, kind), stored) in self.0.iter().zip(row) {
+        for ((name, kind), stored) in self.read_as.iter().zip(row) {
             allowance.take(1)?;
             fields.insert(name.clone(), json_of(*kind, stored, &mut allowance)?);
         }
@@ -59,26 +78,31 @@ impl Columns {
     }
 }
 
-fn kind_of(column: &Column) -> Kind {
+fn kind_of(column: &Column) -> Result<Kind, &'static str> {
     use ColumnType as Type;
-    match column.column_type() {
+    Ok(match column.column_type() {
+        Type::MYSQL_TYPE_TIMESTAMP2
+        | Type::MYSQL_TYPE_DATETIME2
+        | Type::MYSQL_TYPE_TIME2
+        | Type::MYSQL_TYPE_TYPED_ARRAY
+        | Type::MYSQL_TYPE_UNKNOWN => return Err(STORED_TYPE),
         Type::MYSQL_TYPE_TINY if column.column_length() == 1 => Kind::Boolean,
         Type::MYSQL_TYPE_BIT if column.column_length() == 1 => Kind::Boolean,
         Type::MYSQL_TYPE_BIT => Kind::Bits,
         Type::MYSQL_TYPE_DECIMAL | Type::MYSQL_TYPE_NEWDECIMAL => Kind::Decimal,
         Type::MYSQL_TYPE_JSON => Kind::Json,
         Type::MYSQL_TYPE_DATE | Type::MYSQL_TYPE_NEWDATE => Kind::Date,
-        Type::MYSQL_TYPE_TIMESTAMP | Type::MYSQL_TYPE_TIMESTAMP2 => Kind::Timestamp,
+        Type::MYSQL_TYPE_TIMESTAMP => Kind::Timestamp,
         _ if column.character_set() == BINARY => Kind::Bytes,
         _ => Kind::Other,
-    }
+    })
 }
 
 /// Returns the size of a row.
 pub(super) fn bytes_of(row: &[Stored]) -> usize {
     let size = |stored: &Stored| match stored {
-        Stored::Bytes(bytes) => bytes.len(),
-        _ => FIXED_BYTES,
+        Stored::Bytes(bytes) => bytes.len().max(LEAST_BYTES),
+        _ => LEAST_BYTES,
     };
     row.iter().map(size).sum()
 }
@@ -102,7 +126,7 @@ fn json_of(kind: Kind, stored: Stored, allowance: &mut Allowance) -> Result<Valu
             })
         }
         Stored::Time(is_negative, days, hours, minutes, seconds, micros) => {
-            let (sign, hours) = (if is_negative { "-" } else { "" }, u32::from(hours) + days * 24);
+            let (sign, hours) = (if is_negative { "-" } else { "" }, u64::from(hours) + u64::from(days) * 24);
             Value::from(format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{}", fraction(micros)))
         }
         Stored::Bytes(bytes) => of_bytes(kind, bytes, allowance)?,
@@ -206,7 +230,7 @@ mod tests {
             (Type::MYSQL_TYPE_LONG, 11, BINARY, Stored::NULL, json!(null)),
         ];
         for (kind, length, set, stored, expected) in table {
-            let columns = Columns::of(&[column("c", kind, length, set)]).unwrap();
+            let columns = Columns::of([column("c", kind, length, set)].into()).unwrap();
             assert_eq!(columns.json_of(vec![stored]), Ok(json!({"c": expected})), "{kind:?}");
         }
     }
@@ -214,9 +238,9 @@ mod tests {
     #[test]
     fn columns_have_distinct_names() {
         let column = |name| column(name, ColumnType::MYSQL_TYPE_LONG, 11, BINARY);
-        assert!(Columns::of(&[column("a"), column("b")]).is_ok());
-        assert!(Columns::of(&[column("a"), column("a")]).is_err());
-        assert!(Columns::of(&[]).is_err());
+        assert!(Columns::of([column("a"), column("b")].into()).is_ok());
+        assert!(Columns::of([column("a"), column("a")].into()).is_err());
+        assert!(Columns::of([].into()).is_err());
         let broken = json_of(Kind::Other, Stored::Bytes(vec![255]), &mut row_allowance());
         assert_eq!(broken, Err(MALFORMED));
     }

@@ -133,13 +133,11 @@ impl Session {
 }
 
 /// Converts an error of the handshake. A server that requires a credential that we lack, or rejects it without a code,
-/// counts as a denial.
+/// asks for another way to log in.
 fn of_start(error: tokio_postgres::Error) -> SqlFailure {
     let is_ours = error.code().is_none() && error.to_string().contains("authentication");
     if is_ours {
-        return SqlFailure::CredentialUnavailable(
-            "the server asks for another way to log in, or for a password".to_owned(),
-        );
+        return SqlFailure::LoginUnsupported("the server asks for another way to log in, or for a password");
     }
     error.into()
 }

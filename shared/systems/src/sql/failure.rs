@@ -21,6 +21,9 @@ pub enum SqlFailure {
     /// The Secret is missing, not labelled for this program, or has no valid connection parameters.
     #[error("credential: {0}")]
     CredentialUnavailable(String),
+    /// The server asks for a way to log in that is not used. No statement was sent.
+    #[error("login: {0}")]
+    LoginUnsupported(&'static str),
     /// The host's address is in a network that must not be dialled.
     #[error("{host} is not asked: {AddressRefused}")]
     AddressRefused {
@@ -78,6 +81,12 @@ impl From<DialError> for SqlFailure {
     }
 }
 
+impl From<io::Error> for SqlFailure {
+    fn from(error: io::Error) -> Self {
+        Self::Unreachable(describe(&error))
+    }
+}
+
 impl From<tokio_postgres::Error> for SqlFailure {
     fn from(error: tokio_postgres::Error) -> Self {
         if let Some(state) = error.code() {
@@ -103,7 +112,7 @@ impl SqlFailure {
     pub fn heard(&self) -> Option<HostReply> {
         match self {
             failure if failure.is_loss() => Some(HostReply::Unreachable),
-            Self::Answered(_) | Self::Unreadable(_) => Some(HostReply::Answer),
+            Self::Answered(_) | Self::LoginUnsupported(_) | Self::Unreadable(_) => Some(HostReply::Answer),
             // Nothing was sent to the host.
             Self::Unreachable(_) | Self::CredentialUnavailable(_) | Self::AddressRefused { .. } => None,
         }
@@ -120,7 +129,10 @@ impl SqlFailure {
         match self {
             Self::Unreachable(_) => true,
             Self::Answered(state) => matches!(state.class(), "08") || state.is_shutdown(),
-            Self::CredentialUnavailable(_) | Self::AddressRefused { .. } | Self::Unreadable(_) => false,
+            Self::CredentialUnavailable(_)
+            | Self::LoginUnsupported(_)
+            | Self::AddressRefused { .. }
+            | Self::Unreadable(_) => false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The shared parts of the dialects: connection parameters, the address guard, limits, and errors reduced to status
 //! codes.
 
+pub(crate) mod dial;
 pub(crate) mod failure;
 mod options;
 pub(crate) mod parameters;

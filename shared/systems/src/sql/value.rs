@@ -10,11 +10,15 @@ use crate::guard::allowance::Allowance;
 /// Maximum values of one row: 16 MiB of memory, the same as for an HTTP response.
 pub(crate) const MAX_NODES: usize = 200_000;
 /// Maximum columns of a result, the most of a MySQL table. PostgreSQL has at most 1,664.
-const MAX_COLUMNS: usize = 4_096;
+pub(crate) const MAX_COLUMNS: usize = 4_096;
 /// The message about a row with more.
 pub(crate) const TOO_MANY: &str = "too many values";
 /// The message about a value that does not match its type.
 pub(crate) const MALFORMED: &str = "a value is not of its column's type";
+/// The message about a result with more columns.
+pub(crate) const TOO_MANY_COLUMNS: &str = "it has more than 4,096 columns";
+/// The message about an answer without a result.
+pub(crate) const NO_COLUMNS: &str = "it has no columns";
 /// Number of digits that a double always represents exactly.
 const EXACT_DIGITS: usize = 15;
 
@@ -29,9 +33,9 @@ pub(crate) const fn row_allowance() -> Allowance {
 /// Fails if there are none or too many, or two are equal.
 pub(crate) fn check_columns<'n>(mut names: impl ExactSizeIterator<Item = &'n str>) -> Result<(), &'static str> {
     match names.len() {
-        0 => return Err("it has no columns"),
+        0 => return Err(NO_COLUMNS),
         1..=MAX_COLUMNS => {}
-        _ => return Err("it has more than 4,096 columns"),
+        _ => return Err(TOO_MANY_COLUMNS),
     }
     let mut known = HashSet::new();
     if names.all(|name| known.insert(name)) { Ok(()) } else { Err("two columns have one name") }

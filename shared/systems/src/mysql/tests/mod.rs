@@ -1,20 +1,18 @@
-//! Connections that never begin.
+//! Connections that never begin, sessions, and servers that do not follow the protocol.
 
-use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_language::{Connection, Dialect};
+mod decoders;
+mod hostile;
+mod login;
+mod server;
+mod sessions;
+
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
+use self::server::parameters;
 use super::Session;
+use crate::SqlFailure;
 use crate::guard::dialling::DialRules;
-use crate::{ConnectionParameters, SqlFailure};
-
-fn parameters(port: u16, ssl_mode: &str) -> ConnectionParameters {
-    let uri = format!("mysql://u:canary@127.0.0.1:{port}/d?sslmode={ssl_mode}");
-    let secret = LabelledSecret::new(None, [("uri".to_owned(), uri.into_bytes())]);
-    let secrets: LabelledSecrets = [("s".to_owned(), secret)].into_iter().collect();
-    ConnectionParameters::of(&Connection { dialect: Dialect::Mysql, secret: "s".to_owned() }, &secrets).unwrap()
-}
 
 async fn failure(port: u16, ssl_mode: &str, rules: &DialRules) -> SqlFailure {
     let opened = Session::open(&parameters(port, ssl_mode), rules, "test").await;
