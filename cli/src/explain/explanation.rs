@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::answers::Answer;
 use super::deleting::Deletion;
 use super::holds::{Facts, action};
-use crate::targets::known::ByLastGood;
 use crate::targets::status_writes::StatusWrites;
 use drift_api::printable::printable;
 use drift_poller::engine::object::deletion::ending_of;
@@ -103,16 +102,16 @@ impl Explanation {
 
     /// Explains an object of a target whose active text is not known, by its conditions alone.
     #[must_use]
-    pub(crate) fn unread(target: &ByLastGood, kind: &str, object: &LeanObject) -> Self {
+    pub(crate) fn unread((target, trouble): (&str, String), kind: &str, object: &LeanObject) -> Self {
         let conditions = &object.conditions;
         Self {
             kind: kind.to_owned(),
             object: object.id.to_string(),
-            target: target.name.clone(),
+            target: target.to_owned(),
             place: "its last good text".to_owned(),
             poll: Poll {
                 asked: Vec::new(),
-                observed: Shown::Failed(target.trouble.clone()),
+                observed: Shown::Failed(trouble),
                 causes: Vec::new(),
                 differing: Vec::new(),
             },

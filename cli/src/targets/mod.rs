@@ -129,6 +129,7 @@ pub(crate) async fn find_object(
 ) -> Result<FoundObject, CommandError> {
     let (meant, mut others) = (KindWord::look_up(client, word).await, Vec::new());
     let (known, whole) = known_kinds(client, live).await?;
+    let (mut without_text, mut found) = (Vec::new(), None);
     for KnownKind { target, objects, kind } in known {
         if !meant.means(&kind) {
             others.push(kind.resource.plural);
@@ -141,11 +142,21 @@ pub(crate) async fn find_object(
         let none = FieldPaths::default();
         let fields = target.text().map_or(&none, |target| &target.all_fields);
         let lean = LeanObject::prune(&object, fields);
-        if target.lists(&objects, &lean, object.pointer("/metadata/labels")) {
-            let written = StatusWrites::of(&object);
-            return Ok(FoundObject { target, kind: objects.kind, object: lean, written });
+        if !target.lists(&objects, &lean, object.pointer("/metadata/labels")) {
+            others.push(format!("{} (target {} does not select this one)", kind.resource.plural, target.name()));
+            continue;
         }
-        others.push(format!("{} (target {} does not select this one)", kind.resource.plural, target.name()));
+        let it = FoundObject { target, kind: objects.kind, object: lean, written: StatusWrites::of(&object) };
+        match &it.target {
+            KnownTarget::LastGood(target) => {
+                without_text.push(target.clone());
+                found = Some(it);
+            }
+            KnownTarget::Text(_) | KnownTarget::OneOf(_) => return Ok(it),
+        }
+    }
+    if let Some((found, target)) = found.zip(KnownTarget::without_text(without_text)) {
+        return Ok(FoundObject { target, ..found });
     }
     let message = format!("no target is about {word}/{name}; there are targets about {}", others.join(", "));
     if live.is_whole() && whole {

@@ -106,8 +106,7 @@ fn without_a_text_what_stands_is_told() {
     let target = target(TEXT);
     let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
     let trouble = "target t: the text is wrong".to_owned();
-    let target = ByLastGood { name: "t".to_owned(), objects: Vec::new(), trouble, missing_map: None };
-    let told = Explanation::unread(&target, "Proxy", &object);
+    let told = Explanation::unread(("t", trouble), "Proxy", &object);
     let expected = "Proxy u by target t (its last good text)
 asked       nothing: target t: the text is wrong
 stands      nothing yet
