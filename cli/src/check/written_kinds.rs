@@ -40,11 +40,12 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
         if let Some(document) = Document::find(documents, name) {
             mistakes.push((document, examined.type_mistakes(&document.text)));
         }
-        let ExaminedKind { problems, unknown, .. } = examined;
+        let ExaminedKind { problems, doubts, unknown, .. } = examined;
         if !unknown.is_empty() {
             refused.insert(name.clone(), unknown);
         }
         said.extend(problems.into_iter().map(|problem| (name.clone(), (Severity::Error, problem))));
+        said.extend(doubts.into_iter().map(|doubt| (name.clone(), (Severity::Warning, doubt))));
     }
     let mut report = if refused.is_empty() { report } else { check_without(documents, &refused) };
     report.undefined = undefined;

@@ -113,6 +113,7 @@ impl WrittenKinds {
             return Some(ExaminedKind {
                 kind: resolved,
                 problems: vec![problem],
+                doubts: Vec::new(),
                 unknown: Vec::new(),
                 stored: None,
                 document: Value::Null,
