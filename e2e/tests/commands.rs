@@ -472,7 +472,7 @@ async fn check_knows_the_types_of_the_kind() -> Result<()> {
         let bad = said_of(target("self.spec.size == '2'", "self.spec.note")?, "which are never equal").await?;
         ensure!(bad.contains("write 2 without quotes"), "{bad}");
         ensure!(bad.contains("`self.spec.note` may be missing: "), "{bad}");
-        ensure!(bad.contains("write `self.spec.?note.orValue(…)`, or test `has(self.spec.note)` before"), "{bad}");
+        ensure!(bad.contains("write `self.spec.?note.orValue(…)`, test `has(self.spec.note)` before, or add `note` to `required` of spec"), "{bad}");
         // Both accounts lack the rights on this kind, and nothing else is wrong.
         let good = target("self.spec.size == 2", "self.spec.?note.orValue('')")?;
         said_of(good, "0 good targets, 2 errors").await?;

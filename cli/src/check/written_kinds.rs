@@ -47,6 +47,9 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
         said.extend(problems.into_iter().map(|problem| (name.clone(), (Severity::Error, problem))));
         said.extend(doubts.into_iter().map(|doubt| (name.clone(), (Severity::Warning, doubt))));
     }
+    let is_good = |document: &Document| report.targets.iter().any(|good| good.target.document == document.name);
+    let unloaded = documents.iter().filter(|document| !is_good(document));
+    mistakes.extend(unloaded.map(|document| (document, kinds.type_mistakes(&document.text))));
     let mut report = if refused.is_empty() { report } else { check_without(documents, &refused) };
     report.undefined = undefined;
     for (name, said) in said {

@@ -6,6 +6,7 @@ pub(crate) mod active;
 pub(crate) mod known;
 pub(crate) mod leases;
 pub(crate) mod status_writes;
+mod unselecting;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,7 @@ use crate::kinds::KindWord;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
 use leases::{attestations, attested_texts, unwritten};
 use status_writes::StatusWrites;
+use unselecting::Unselecting;
 
 /// The known targets of a namespace.
 ///
@@ -129,7 +131,7 @@ pub(crate) async fn find_object(
 ) -> Result<FoundObject, CommandError> {
     let (meant, mut others) = (KindWord::look_up(client, word).await, Vec::new());
     let (known, whole) = known_kinds(client, live).await?;
-    let (mut without_text, mut found) = (Vec::new(), None);
+    let (mut without_text, mut found, mut unselecting) = (Vec::new(), None, Unselecting::default());
     for KnownKind { target, objects, kind } in known {
         if !meant.means(&kind) {
             others.push(kind.resource.plural);
@@ -143,7 +145,8 @@ pub(crate) async fn find_object(
         let fields = target.text().map_or(&none, |target| &target.all_fields);
         let lean = LeanObject::prune(&object, fields);
         if !target.lists(&objects, &lean, object.pointer("/metadata/labels")) {
-            others.push(format!("{} (target {} does not select this one)", kind.resource.plural, target.name()));
+            let labels = object.pointer("/metadata/labels");
+            unselecting.add(target.name(), &objects, (lean.id.namespace.as_deref(), labels));
             continue;
         }
         let it = FoundObject { target, kind: objects.kind, object: lean, written: StatusWrites::of(&object) };
@@ -158,12 +161,18 @@ pub(crate) async fn find_object(
     if let Some((found, target)) = found.zip(KnownTarget::without_text(without_text)) {
         return Ok(FoundObject { target, ..found });
     }
-    let message = format!("no target is about {word}/{name}; there are targets about {}", others.join(", "));
+    others.sort();
+    others.dedup();
+    let is_nothing = others.is_empty() && unselecting.is_empty();
+    let message = match unselecting.is_empty() {
+        true => format!("no target is about {word}/{name}; there are targets about {}", others.join(", ")),
+        false => format!("no target selects {word}/{name}{unselecting}"),
+    };
     if live.is_whole() && whole {
         return Err(CommandError::BadUsage(message));
     }
     live.troubles.iter().try_for_each(|trouble| warn(trouble))?;
-    Err(CommandError::CannotTell(match others.is_empty() {
+    Err(CommandError::CannotTell(match is_nothing {
         true => format!("whether a target is about {word}/{name} is unknown"),
         false => format!("{message}, and not all of them can be read"),
     }))

@@ -158,13 +158,13 @@ fn without_key(keys: &[String]) -> Option<String> {
 
 /// Targets that write outside and whose identities name things in one scope.
 fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
-    let mut scopes = BTreeMap::<&str, &Target>::new();
+    let mut scopes = BTreeMap::<&str, Vec<&Target>>::new();
     let mut remarks = Vec::new();
     for (document, target) in targets.iter().filter(|(_, target)| writes(target)) {
-        let Some(first) = scopes.get(&*target.scope.name) else {
-            scopes.insert(&target.scope.name, target);
-            continue;
-        };
+        let others = scopes.entry(&*target.scope.name).or_default();
+        let first = others.iter().find(|other| !target.never_shares_identity(other)).copied();
+        others.push(target);
+        let Some(first) = first else { continue };
         let message = format!(
             "it writes to the scope that target `{}` writes to ({}): of objects with one identity only one has the external \
              resource, the others say IdentityTaken; give the targets a `scope` each if they mean different systems",

@@ -86,6 +86,21 @@ fn what_is_perhaps_not_meant_is_a_warning() {
         "{remarks:#?}"
     );
     assert_eq!(remarks.len(), 1);
+    let identified = |text: &str, identity: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with("identity:")).unwrap();
+        text.replace(line, &format!("  identity: \"{identity}\""))
+    };
+    for (left, right, warns) in [
+        ("db ${self.metadata.name}", "user ${self.metadata.name}", false),
+        ("${self.metadata.name}/a", "${self.metadata.name}/b", false),
+        ("db ${self.metadata.name}", "${self.metadata.name}", true),
+        ("db ${self.metadata.name}", "db-${self.metadata.name}", false),
+        ("db${self.metadata.name}", "db-${self.metadata.name}", true),
+    ] {
+        let (left, right) = (identified(&one, left), identified(&other, right));
+        let said = checked(&[("a.yaml", &left), ("b.yaml", &right)]).1;
+        assert_eq!(said.iter().any(|said| said.contains("writes to the scope")), warns, "{left} {right}: {said:?}");
+    }
     let scoped = target("b", "B", &format!("  scope: other\n{CORRECT}"));
     assert!(checked(&[("a.yaml", &one), ("b.yaml", &scoped)]).1.is_empty());
 
