@@ -251,8 +251,8 @@ async fn what_people_ask_of_objects_and_targets_is_set() -> Result<()> {
 
         let poll = ask(&["poll", &web, &good]).await?;
         ensure!(poll.code == 0 && poll.output.matches("poll-requested-at=").count() == 4, "{poll:?}");
-        let retry = ask(&["retry", &web]).await?;
-        ensure!(retry.code == 0 && retry.complaints.contains("hastens"), "{retry:?}");
+        let retry = ask(&["retry", &good]).await?;
+        ensure!(retry.code == 0 && retry.complaints.contains("nothing of it waits"), "{retry:?}");
         let foreign = run(&["pause", "svc/kubernetes", "-n", "default", "--dry-run"]).await?;
         ensure!(foreign.code == 0 && foreign.complaints.contains("perhaps no target is about it"), "{foreign:?}");
         for (arguments, expected) in [
