@@ -59,6 +59,8 @@ pub struct Explanation {
     action: Option<&'static str>,
     steps: Vec<String>,
     held: Vec<String>,
+    /// The reason for which nothing follows, if this is a trial.
+    tried: Option<&'static str>,
     /// The answers of the read, where they were asked for.
     answers: Vec<Answer>,
 }
@@ -96,6 +98,7 @@ impl Explanation {
             action,
             steps,
             held,
+            tried: None,
             answers: Vec::new(),
         }
     }
@@ -124,6 +127,7 @@ impl Explanation {
             action: None,
             steps: Vec::new(),
             held: vec!["by what that text says; where you have it, -f FILE explains by it".to_owned()],
+            tried: None,
             answers: Vec::new(),
         }
     }
@@ -138,6 +142,12 @@ impl Explanation {
     #[must_use]
     pub(crate) fn with_writes(self, written: StatusWrites) -> Self {
         Self { written, ..self }
+    }
+
+    /// The same as a trial, from which nothing follows for this reason.
+    #[must_use]
+    pub(crate) fn with_trial(self, tried: Option<&'static str>) -> Self {
+        Self { tried, ..self }
     }
 
     /// The same with the answers of the read.
@@ -219,6 +229,9 @@ impl Explanation {
     /// What follows; of a deletion also where something holds it, since what becomes of the external resource is the question then.
     fn outlook(&self) -> Vec<String> {
         let is_held = !self.held.is_empty();
+        if let Some(tried) = self.tried {
+            return vec![tried.to_owned()];
+        }
         if let Some(deletion) = &self.deletion {
             let mut lines = deletion.outlook();
             if let Some(first) = lines.first_mut().filter(|_| is_held) {
@@ -251,7 +264,7 @@ impl Explanation {
                 "driftObserved": self.written.of_condition(ConditionKind::Observed),
                 "driftCorrected": self.written.of_condition(ConditionKind::Corrected),
             },
-            "deletion": self.deletion.as_ref().map(Deletion::json), "action": self.action, "steps": self.steps, "held": self.held,
+            "deletion": self.deletion.as_ref().map(Deletion::json), "action": self.action, "steps": self.steps, "held": self.held, "tried": self.tried,
         })
     }
 }

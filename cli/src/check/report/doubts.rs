@@ -117,6 +117,20 @@ fn doubts_of_create(target: &Target) -> Vec<String> {
         let name = correct.create.get(position).and_then(|step| step.name.clone());
         doubts.push(format!("step {} {UNTRACEABLE}", name.unwrap_or_else(|| (position + 1).to_string())));
     }
+    if let Some(Destination::Http(correct)) = &target.correct.destination
+        && let Some((look_up, post)) = correct.unguarded_create()
+    {
+        let name = |position: usize| {
+            let name = correct.create.get(position).and_then(|step| step.name.clone());
+            name.unwrap_or_else(|| (position + 1).to_string())
+        };
+        doubts.push(format!(
+            "step {} is a POST without `when` after the look-up of step {}, which nothing in it uses: it is sent also if the look-up finds \
+             the resource; add a `when` that reads the look-up",
+            name(post),
+            name(look_up)
+        ));
+    }
     doubts
 }
 

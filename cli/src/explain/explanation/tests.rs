@@ -131,6 +131,16 @@ fn a_condition_says_when_it_was_last_written() {
 }
 
 #[test]
+fn nothing_follows_from_a_trial() {
+    for held in [&[][..], &["it is paused"]] {
+        let told = explanation(held, Shown::Absent).with_trial(Some("nothing: it was tried"));
+        let text = told.text(None);
+        assert!(text.ends_with("follows     nothing: it was tried\n"), "{text}");
+        assert_eq!((text.contains("held"), &told.json()["tried"]), (!held.is_empty(), &json!("nothing: it was tried")));
+    }
+}
+
+#[test]
 fn programs_are_told_the_same() {
     let told = explanation(&["it is paused"], Shown::Absent).json();
     assert_eq!((&told["verdict"]["reason"], &told["held"]), (&json!("FieldsDiffer"), &json!(["it is paused"])));
