@@ -50,6 +50,7 @@ pub(crate) enum Command {
     /// Poll one object now: show the request, the answer, each difference, and the next correction or what blocks it
     Explain(ExplainSettings),
     /// List the objects of all targets with their drift, its age and fields, and the last correction
+    #[command(aliases = ["list", "status"])]
     Get(GetSettings),
     /// Approve the correction that an object of a target with mode Approve waits for, after showing it
     Approve(ApproveSettings),
@@ -62,7 +63,7 @@ pub(crate) enum Command {
     /// Request an immediate poll of objects
     Poll(PollSettings),
     /// Request one more try of what AttemptsExhausted, AbsenceContradicted, CreationInDoubt, DeletionUnclear or an open breaker
-    /// holds, or confirm the loss of one resource that AllMissing holds
+    /// holds, end the delay of a correction, or confirm the loss of one resource that AllMissing holds
     #[command(after_help = RETRY_EXAMPLES)]
     Retry(RequestSettings),
     /// Give up the external resource that an object owns: it stays as it is, and another object may have it
@@ -106,6 +107,14 @@ mod tests {
         assert!(help(&["--help"]).contains("Usage: kubectl drift "));
         let get = help(&["get", "--help"]);
         assert!(get.contains("Usage: kubectl drift get ") && get.contains("\n  kubectl drift get -A"), "{get}");
+    }
+
+    #[test]
+    fn usual_names_of_a_list_are_known() {
+        for word in ["get", "list", "status"] {
+            let parsed = CommandLine::try_parse_from(["kubectl-drift", word, "-A"]).unwrap();
+            assert!(matches!(parsed.command, Command::Get(_)), "{word}");
+        }
     }
 
     #[test]

@@ -251,8 +251,8 @@ async fn what_people_ask_of_objects_and_targets_is_set() -> Result<()> {
 
         let poll = ask(&["poll", &web, &good]).await?;
         ensure!(poll.code == 0 && poll.output.matches("poll-requested-at=").count() == 4, "{poll:?}");
-        let retry = ask(&["retry", &web]).await?;
-        ensure!(retry.code == 0 && retry.complaints.contains("hastens"), "{retry:?}");
+        let retry = ask(&["retry", &good]).await?;
+        ensure!(retry.code == 0 && retry.complaints.contains("nothing of it waits"), "{retry:?}");
         let foreign = run(&["pause", "svc/kubernetes", "-n", "default", "--dry-run"]).await?;
         ensure!(foreign.code == 0 && foreign.complaints.contains("perhaps no target is about it"), "{foreign:?}");
         for (arguments, expected) in [
@@ -472,7 +472,7 @@ async fn check_knows_the_types_of_the_kind() -> Result<()> {
         let bad = said_of(target("self.spec.size == '2'", "self.spec.note")?, "which are never equal").await?;
         ensure!(bad.contains("write 2 without quotes"), "{bad}");
         ensure!(bad.contains("`self.spec.note` may be missing: "), "{bad}");
-        ensure!(bad.contains("write `self.spec.?note.orValue(…)`, or test `has(self.spec.note)` before"), "{bad}");
+        ensure!(bad.contains("write `self.spec.?note.orValue(…)`, test `has(self.spec.note)` before, or add `note` to `required` of spec"), "{bad}");
         // Both accounts lack the rights on this kind, and nothing else is wrong.
         let good = target("self.spec.size == 2", "self.spec.?note.orValue('')")?;
         said_of(good, "0 good targets, 2 errors").await?;

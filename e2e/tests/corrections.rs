@@ -132,16 +132,21 @@ async fn a_correction_without_effect_is_repeated_ever_later() -> Result<()> {
                 polls.release();
             }
         }
-        let gaps = gaps(&outside.requests());
-        ensure_no_shorter(&gaps, &[0.0, 2.0, 6.0])?;
+        let paused = gaps(&outside.requests());
+        ensure_no_shorter(&paused, &[0.0, 2.0, 6.0])?;
         let keys = keys(&outside, CREATE, &object)?;
         ensure!(numbers(&keys) == ["1", "2", "3", "4"], "{keys:?}");
+        // The next pause is 18 s, which a person ends.
+        request_retry(world, (&outside, "PUT"), 4).await?;
+        hold.release();
+        let hastened = gaps(&outside.requests()).get(3).copied().context("no fifth create")?;
+        ensure!(hastened < 18.0, "{hastened} s");
         world.shows(Shown::new(
             Group::Corrections,
             "Answers 200 and changes nothing",
             "every create is answered 201 and has no effect; the poll after the first is kept back for 2 s",
             "each next one is sent only when the tag says that the last was verified, and not before its pause of 0, 2, 6 s",
-            format!("pauses of {} s", seconds(&gaps)),
+            format!("pauses of {} s", seconds(&paused)),
         ));
         Ok(())
     })

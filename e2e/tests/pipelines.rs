@@ -67,19 +67,85 @@ async fn verifier(world: &World) -> Result<String> {
     Ok(path.display().to_string())
 }
 
+/// Grants the verifier the right to list the objects of the live targets, as `rbac` prints it.
+async fn grant_list(world: &World) -> Result<()> {
+    let namespace = world.programs_namespace();
+    let command = ["rbac", "--from-cluster", "-n", namespace, "--name", "kinds", "--verify-account", "drift-verify"];
+    let printed = world.run_command(&command).await?;
+    ensure!(printed.code == 0, "{printed:?}");
+    for document in manifests::parse_stream(&printed.output)? {
+        if document["metadata"]["name"] == "drift-verify-kinds" {
+            ensure!(document["rules"].is_null() || document["rules"][0]["verbs"] == json!(["list"]), "{document}");
+            world.apply(&document).await?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn check_waits_for_a_first_poll() -> Result<()> {
+    World::run("check first poll", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let kubeconfig = verifier(world).await?;
+        let namespace = world.programs_namespace();
+        let command = ["check", "--from-cluster", "--wait", "-n", namespace, "--timeout"];
+        let check =
+            async |timeout: &str, more: &[&str]| world.run_command(&[&command[..], &[timeout], more].concat()).await;
+        let verify = async |timeout: &str| check(timeout, &["--kubeconfig", &kubeconfig]).await;
+        let auth = json!({"bearer": {"secretRef": {"name": "reader", "key": "token"}}});
+        let target = Target::shipped(world, toxiproxy.url())?.with("/spec/read/http/auth", auth);
+        world.apply_target(&target).await?;
+        let _poller = world.start_poller().await?;
+
+        let empty = check("30s", &[]).await?;
+        ensure!(empty.code == 3 && empty.complaints.contains("Secret reader does not exist"), "{empty:?}");
+        ensure!(empty.output.contains(", no object yet\n"), "{empty:?}");
+        let listen = world.free_listen_address()?;
+        world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
+        let unread = check("10s", &[]).await?;
+        let expected = "no object has been read, 1 of 1 are Unauthorized: ";
+        ensure!(unread.code == 3 && unread.complaints.contains(expected), "{unread:?}");
+        let unseen = verify("30s").await?;
+        ensure!(unseen.code == 2 && unseen.complaints.contains("you may not list proxies"), "{unseen:?}");
+        grant_list(world).await?;
+        let unread = verify("5s").await?;
+        ensure!(unread.code == 3 && unread.complaints.contains(expected), "{unread:?}");
+        ensure!(unread.output.contains("; 0 of 1 read; you may not get its Secrets"), "{unread:?}");
+
+        world.apply_credential("reader", "poller", json!({"token": "hunter2"})).await?;
+        let missing = verify("60s").await?;
+        let expected = "none of its 1 read objects exists in the external system";
+        ensure!(missing.code == 0 && missing.complaints.contains(expected), "{missing:?}");
+        toxiproxy.create("web", &listen, "127.0.0.1:9").await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+        let good = verify("60s").await?;
+        ensure!(good.code == 0 && good.complaints.is_empty(), "{good:?}");
+        ensure!(
+            good.output.contains("; 1 of 1 read; you may not get its Secrets, which were not looked at: reader of"),
+            "{good:?}"
+        );
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test]
 async fn check_waits_until_each_target_is_active() -> Result<()> {
     World::run("check wait", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
         let kubeconfig = verifier(world).await?;
         let check = async |timeout: &str| {
             let command = ["check", "--from-cluster", "--wait", "--timeout", timeout, "--kubeconfig", &kubeconfig];
             world.run_command(&[&command[..], &["-n", world.programs_namespace()]].concat()).await
         };
-        let target = Target::shipped(world, "http://127.0.0.1:9")?;
+        let target = Target::shipped(world, toxiproxy.url())?;
         let none = check("1s").await?;
         ensure!(none.code == 3 && none.complaints.contains("has no ConfigMap with the label"), "{none:?}");
         world.apply_target(&target).await?;
-        world.create_some_proxy("web").await?;
+        grant_list(world).await?;
+        let listen = world.free_listen_address()?;
+        toxiproxy.create("web", &listen, "127.0.0.1:9").await?;
+        world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
         let idle = check("1s").await?;
         let expected = format!("target {} is not active: drift-poller does not attest it on the Lease", target.name());
         ensure!(idle.code == 3 && idle.complaints.contains(&expected), "{idle:?}");

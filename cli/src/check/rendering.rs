@@ -8,7 +8,7 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
 use crate::check::document::{Remark, Severity};
-use crate::check::report::{Good, Rate, Report, requests_of, total_rates};
+use crate::check::report::{Good, Rate, Report, Waited, requests_of, total_rates};
 use crate::redaction::redacted;
 
 /// Every remark, with the line it is about.
@@ -75,6 +75,7 @@ fn of_target(good: &Good) -> String {
     let objects = format!("{}: {} of {}", target.name, target.objects.kind, target.objects.api_version);
     let interval = humantime::format_duration(target.interval);
     let polls: Vec<String> = match good.objects {
+        Some(0) if good.waited.is_some() => vec!["no object yet".to_owned()],
         Some(0) => vec!["no object yet, so that no write of the condition could be tried".to_owned()],
         Some(count) => Rate::of(target, count).iter().map(of_rate).collect(),
         None => {
@@ -87,7 +88,17 @@ fn of_target(good: &Good) -> String {
         }
     };
     let untried = good.untried.iter().map(|why| format!("; no write of the condition was tried: {why}"));
-    format!("{objects}, {}{}", polls.join(" and "), untried.collect::<String>())
+    let waited = good.waited.iter().map(|waited| of_waited(good.objects, waited));
+    format!("{objects}, {}{}{}", polls.join(" and "), untried.collect::<String>(), waited.collect::<String>())
+}
+
+/// `; 2 of 3 objects read`, and the Secrets that only the verdicts can show.
+fn of_waited(objects: Option<u64>, waited: &Waited) -> String {
+    let read = objects.filter(|objects| *objects > 0).map(|objects| format!("; {} of {objects} read", waited.read));
+    let secrets: Vec<_> = waited.unread_secrets.iter().map(String::as_str).collect();
+    let secrets = (!secrets.is_empty())
+        .then(|| format!("; you may not get its Secrets, which were not looked at: {}", secrets.join(", ")));
+    format!("{}{}", read.unwrap_or_default(), secrets.unwrap_or_default())
 }
 
 /// `600 objects / 30s = 20 requests/s to dns.example:443`.
@@ -129,7 +140,7 @@ pub(super) fn json(report: &Report) -> Value {
             "name": good.target.name, "file": good.source, "apiVersion": good.target.objects.api_version,
             "kind": good.target.objects.kind, "intervalSeconds": good.target.interval.as_secs(),
             "requests": requests.collect::<Vec<_>>(), "objects": good.objects,
-            "untried": good.untried,
+            "untried": good.untried, "read": good.waited.as_ref().map(|waited| waited.read),
         })
     };
     let problems: Vec<_> = report.remarks.iter().map(problem).collect();

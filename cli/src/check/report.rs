@@ -27,8 +27,19 @@ pub(crate) struct Good {
     pub(crate) objects: Option<u64>,
     /// The reason for which no write of the condition was tried, if the user may not do it.
     pub(crate) untried: Option<String>,
+    /// The first polls of its objects, if they were waited for.
+    pub(crate) waited: Option<Waited>,
     /// True if it can be read, and would not work all the same.
     pub(crate) has_error: bool,
+}
+
+/// The first polls of a target's objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waited {
+    /// The number of objects whose external resource was read.
+    pub(crate) read: u64,
+    /// Secrets that could not be looked at, with the programs that use them.
+    pub(crate) unread_secrets: BTreeSet<String>,
 }
 
 /// The result of a check.
@@ -54,6 +65,12 @@ impl Report {
     /// Adds to what is said of one document.
     pub(crate) fn say(&mut self, document: &Document, severity: Severity, message: impl Into<String>) {
         self.say_here(document, (0, 0), (severity, message.into()));
+    }
+
+    /// Says that something could not be looked at.
+    pub(crate) fn unasked(&mut self, document: &Document, what: &str, why: &str) {
+        self.is_partial = true;
+        self.say(document, Severity::Warning, format!("{what} cannot be looked at, so that it is not checked: {why}"));
     }
 
     /// The same about the key at a path of the document, or the nearest one above it.
@@ -98,7 +115,15 @@ impl Report {
         }
     }
 
-    fn sort(&mut self) {
+    /// Notes how many objects a target selects, and how far their first polls are.
+    pub(crate) fn note_first_polls(&mut self, target: &str, (objects, waited): (Option<u64>, Waited)) {
+        if let Some(good) = self.targets.iter_mut().find(|good| good.target.name == target) {
+            (good.objects, good.waited) = (objects, Some(waited));
+        }
+    }
+
+    /// Sorts the remarks by their place, and removes duplicates.
+    pub(crate) fn sort(&mut self) {
         self.remarks.sort_by(|left, right| (&left.source, left.place).cmp(&(&right.source, right.place)));
         self.remarks.dedup();
     }
@@ -143,6 +168,7 @@ pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report
         source: document.source.name.clone(),
         objects: None,
         untried: None,
+        waited: None,
         has_error: document.has_refused_holder(),
     };
     report.targets = good.into_iter().map(of_source).collect();

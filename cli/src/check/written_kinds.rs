@@ -40,12 +40,16 @@ pub(crate) fn check_with(documents: &[Document], kinds: &WrittenKinds) -> Report
         if let Some(document) = Document::find(documents, name) {
             mistakes.push((document, examined.type_mistakes(&document.text)));
         }
-        let ExaminedKind { problems, unknown, .. } = examined;
+        let ExaminedKind { problems, doubts, unknown, .. } = examined;
         if !unknown.is_empty() {
             refused.insert(name.clone(), unknown);
         }
         said.extend(problems.into_iter().map(|problem| (name.clone(), (Severity::Error, problem))));
+        said.extend(doubts.into_iter().map(|doubt| (name.clone(), (Severity::Warning, doubt))));
     }
+    let is_good = |document: &Document| report.targets.iter().any(|good| good.target.document == document.name);
+    let unloaded = documents.iter().filter(|document| !is_good(document));
+    mistakes.extend(unloaded.map(|document| (document, kinds.type_mistakes(&document.text))));
     let mut report = if refused.is_empty() { report } else { check_without(documents, &refused) };
     report.undefined = undefined;
     for (name, said) in said {

@@ -46,7 +46,7 @@ impl<'a> Address<'a> {
         };
         let by_end = || fields.iter().find(|field| names(field) && plain(&field.path.concat()).ends_with("name"));
         let part = match NAMING.iter().find_map(naming).or_else(by_end) {
-            Some(field) => address.add(Some(field), field.expression()),
+            Some(field) => address.add(Some(field), field.present()),
             None => address.add(None, OBJECT_NAME.to_owned()),
         };
         address.url = format!("https://CHANGE-ME.example/CHANGE-ME/{part}");
@@ -56,12 +56,9 @@ impl<'a> Address<'a> {
     fn sampled(url: &Url, matches: &Matches<'a>) -> Self {
         let mut address = Self::default();
         let segments: Vec<&str> = url.path_segments().into_iter().flatten().collect();
-        let last = segments.iter().rposition(|segment| !segment.is_empty()).unwrap_or_default();
-        let mut path = String::new();
-        for (at, segment) in segments.iter().enumerate() {
-            let part = address.part(segment, url, matches).unwrap_or_else(|| (*segment).to_owned());
-            path.push('/');
-            path.push_str(&if at == last { address.end(segment, part, (url, matches)) } else { part });
+        let mut path: Vec<String> = Vec::new();
+        for segment in &segments {
+            path.push(address.part(segment, url, matches).unwrap_or_else(|| (*segment).to_owned()));
         }
         let written = url.query().into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty());
         let pair = |(written, (_, value)): (&str, (_, Cow<'_, str>))| {
@@ -69,23 +66,36 @@ impl<'a> Address<'a> {
             address.part(&value, url, matches).map_or_else(|| written.to_owned(), |part| format!("{name}={part}"))
         };
         let query: Vec<String> = written.zip(url.query_pairs()).map(pair).collect();
+        let last = segments.iter().rposition(|segment| !segment.is_empty()).unwrap_or_default();
+        if let (Some(segment), Some(part)) = (segments.get(last), path.get_mut(last)) {
+            *part = address.end(segment, std::mem::take(part), (url, matches));
+        }
         let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
-        address.url = format!("{}{path}{query}", &url[..Position::BeforePath]);
+        address.url = format!("{}/{}{query}", &url[..Position::BeforePath], path.join("/"));
         address
     }
 
-    /// The template for a part that is the value of a matched field which every object has.
+    /// The template for a part that is the value of a field of the kind: of a matched field, else of one that has the name of the
+    /// part's field in the answer. Fields that every object has come first.
     fn part(&mut self, part: &str, url: &Url, matches: &Matches<'a>) -> Option<String> {
         let is_it = |value: &Value| is_value(value, part, url);
-        let found = matches.found.iter().filter(|one| !one.field.is_optional() && is_it(one.answer.value));
-        let best = found.min_by_key(|one| {
-            let name = one.field.path.last().map(|name| plain(name)).unwrap_or_default();
-            NAMING.iter().position(|naming| *naming == name).unwrap_or(NAMING.len())
+        let matched = matches.found.iter().filter(|one| is_it(one.answer.value)).map(|one| one.field);
+        let unused = matches.unused.iter().filter(|one| is_it(one.value));
+        let of_name = unused.filter_map(|one| {
+            let name = plain(one.path.last()?);
+            let has_name = |field: &&&Field| field.path.last().is_some_and(|last| plain(last) == name);
+            matches.left.iter().map(|(field, _)| field).find(has_name).copied()
+        });
+        let is_scalar = |field: &&Field| matches!(field.form, Form::Text | Form::Number) && !field.looks_secret();
+        let best = matched.chain(of_name).filter(is_scalar).min_by_key(|field| {
+            let name = field.path.last().map(|name| plain(name)).unwrap_or_default();
+            let naming = NAMING.iter().position(|naming| *naming == name).unwrap_or(NAMING.len());
+            (field.is_optional(), naming)
         })?;
-        Some(self.add(Some(best.field), best.field.expression()))
+        Some(self.add(Some(best), best.present()))
     }
 
-    /// The last part of the path, which names the resource.
+    /// The last part of the path, which names the resource if nothing else does.
     fn end(&mut self, segment: &str, part: String, (url, matches): (&Url, &Matches<'a>)) -> String {
         if part.starts_with("${") {
             return part;
@@ -96,6 +106,11 @@ impl<'a> Address<'a> {
         }
         self.foreign_id = foreign.cloned();
         self.add(None, OBJECT_NAME.to_owned())
+    }
+
+    /// The fields in the address that an object may lack.
+    pub(super) fn optional(&self) -> impl Iterator<Item = &'a Field> {
+        self.fields.iter().copied().filter(|field| field.is_optional())
     }
 
     fn add(&mut self, field: Option<&'a Field>, expression: String) -> String {

@@ -37,6 +37,29 @@ pub(super) struct Proposal {
     pub(super) block: String,
 }
 
+/// The fields of a condition, as in [`STATUS`].
+const CONDITION_FIELDS: [(&str, &str); 6] = [
+    ("type", "{type: string}"),
+    ("status", "{type: string}"),
+    ("reason", "{type: string}"),
+    ("message", "{type: string}"),
+    ("observedGeneration", "{type: integer, format: int64}"),
+    ("lastTransitionTime", "{type: string, format: date-time}"),
+];
+
+/// The fields that the items of declared conditions lack. Without them `check` refuses the target.
+fn condition_fields(conditions: &serde_json::Value, root: &str) -> Option<Proposal> {
+    let items = &conditions["items"];
+    let declared = items["properties"].as_object().filter(|_| items["x-kubernetes-preserve-unknown-fields"] != true)?;
+    let lacking = CONDITION_FIELDS.iter().filter(|(name, _)| !declared.contains_key(*name));
+    let lines: Vec<_> = lacking.map(|(name, schema)| format!("{name}: {schema}")).collect();
+    (!lines.is_empty()).then(|| Proposal {
+        reason: "Required: without these fields of a condition, `check` refuses this target.".to_owned(),
+        place: format!("{root}.status.properties.conditions.items.properties"),
+        block: lines.join("\n"),
+    })
+}
+
 /// The proposals for a definition and the fields that name its external resources.
 pub(super) fn proposals(definition: &Definition, naming: &[&Field]) -> Vec<Proposal> {
     let mut all = Vec::new();
@@ -59,6 +82,7 @@ pub(super) fn proposals(definition: &Definition, naming: &[&Field]) -> Vec<Propo
             block: STATUS.to_owned(),
         });
     }
+    all.extend(condition_fields(&status["properties"]["conditions"], root));
     for field in naming {
         let name = field.path.last().map(String::as_str).unwrap_or_default();
         let mut lines = Vec::new();

@@ -49,6 +49,15 @@ pub(super) fn draft(definition: &Definition, answer: &Value, url: Option<&Url>) 
     if matches.found.is_empty() {
         let of_kind: Vec<_> = fields.iter().map(Field::shown).take(MOST_NAMES).collect();
         let of_answer: Vec<_> = matches.unused.iter().map(|one| dotted(&one.path)).take(MOST_NAMES).collect();
+        let listed = answer.as_object().into_iter().flatten().find(|(_, value)| value.is_array());
+        if let Some((name, _)) = listed {
+            let (list, item) = (step(name, false), "a target reads the list with `each`");
+            return Err(format!(
+                "no field of the answer has the name of a field of {}, and its {name} is a list. If that lists resources, draft from one \
+                 of them, as `jq '{list}[0]'` prints it; {item}: \"${{response.body{list}}}\" (docs/reference/target/http.md)",
+                definition.kind.kind
+            ));
+        }
         return Err(format!(
             "no field of the answer has the name of a field of {}: the kind has for example {}, the answer {}; give the answer for one \
              resource",
@@ -82,11 +91,24 @@ fn head(definition: &Definition, address: &Address<'_>) -> String {
         true => " Objects with this name in two namespaces share it.",
         false => "",
     };
+    let conditions = address.optional().filter_map(|field| Some((field, field.presence()?)));
+    let required: String = conditions
+        .map(|(field, condition)| {
+            let (that, said) = (quoted(&format!("${{{condition}}}")), quoted(&format!("{} is needed", field.shown())));
+            format!("  - {{that: {that}, else: {said}}}\n")
+        })
+        .collect();
+    let required = match required.is_empty() {
+        true => required,
+        false => format!(
+            "  # The address needs these fields, which an object may lack. Better: add them to `required` in the CRD.\n  require:\n{required}"
+        ),
+    };
     format!(
         "# A draft for the kind {}, from its CustomResourceDefinition and one answer. Compare each line with your system.\n\
          apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {}}}\nspec:\n  \
          objects: {{apiVersion: {}, kind: {}}}\n  # The name of the external resource. Each object needs its own.{shared}\n  \
-         identity: {}\n  interval: 5m\n",
+         identity: {}\n  interval: 5m\n{required}",
         kind.kind,
         kind.plural,
         definition.api_version(),
@@ -172,7 +194,13 @@ fn remarks(matches: &Matches<'_>) -> String {
     for (field, reason) in &matches.left {
         text += &comment("", &format!("- {}: {reason}", printable(&field.shown())));
     }
-    let (of_server, others): (Vec<_>, Vec<_>) = matches.unused.iter().partition(|one| is_of_server(one));
+    // The reasons above name them already.
+    let is_of_kind = |one: &&AnswerField<'_>| {
+        let name = one.path.last().map(|name| plain(name));
+        !matches.left.iter().any(|(field, _)| field.path.last().map(|last| plain(last)) == name)
+    };
+    let unused = matches.unused.iter().filter(is_of_kind);
+    let (of_server, others): (Vec<_>, Vec<_>) = unused.partition(|one| is_of_server(one));
     let names = |fields: &[&AnswerField<'_>]| fields.iter().map(|one| dotted(&one.path)).collect::<Vec<_>>().join(", ");
     if !of_server.is_empty() {
         text += &comment("", &format!("Fields of the answer that the server seems to set: {}", names(&of_server)));

@@ -90,6 +90,18 @@ impl Field {
         format!("self.spec{}", steps.collect::<String>())
     }
 
+    /// The CEL expression that reads it where every object has it.
+    pub(super) fn present(&self) -> String {
+        format!("self.spec{}", self.path.iter().map(|name| step(name, false)).collect::<String>())
+    }
+
+    /// The CEL condition that an object has it; `None` if every object does.
+    pub(super) fn presence(&self) -> Option<String> {
+        let depth = |end: usize| self.path[..end].iter().map(|name| step(name, false)).collect::<String>();
+        let tests = (self.optional_from + 1..=self.path.len()).map(|end| format!("has(self.spec{})", depth(end)));
+        self.is_optional().then(|| tests.collect::<Vec<_>>().join(" && "))
+    }
+
     /// The path in messages: `spec.zone.name`.
     pub(super) fn shown(&self) -> String {
         format!("spec.{}", self.path.join("."))

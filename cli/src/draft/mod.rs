@@ -102,10 +102,14 @@ fn answer_of(path: &Path) -> Result<Value, CommandError> {
     let [source] = &*sources else { return Err(bad("name one file with an answer")) };
     let values = serde_json::from_str(&source.text).map_or_else(|_| manifests_of(&source.text), |value| vec![value]);
     match &*values {
-        [Value::Array(items)] => Err(bad(&format!(
-            "the answer is a list of {} items: take one of them, as `jq '.[0]'` prints it",
+        [Value::Array(items)] if items.first().is_some_and(Value::is_object) => Err(bad(&format!(
+            "the answer is a list of {} resources: draft from one of them, as `jq '.[0]'` prints it; a target reads the list with `each: \
+             \"${{response.body}}\"` and the `key` of an item (docs/reference/target/http.md)",
             items.len()
         ))),
+        [Value::Array(_)] => Err(bad(
+            "the answer is a list without the fields of its resources: give the answer for one resource, and its address with --url",
+        )),
         [answer @ Value::Object(_)] => Ok(answer.clone()),
         [other] => {
             Err(bad(&format!("the answer is {}: give the answer for one resource, an object", described(other))))

@@ -88,7 +88,7 @@ fn fields_without_a_match_are_named() {
         "# - spec.items: a list of objects or lists: write it by hand\n",
         "# - spec.sshKey: looks like a secret\n",
         "# Fields of the answer that the server seems to set: createdAt, id\n",
-        "# Fields of the answer that the kind does not have: c, items, note, sshKey\n",
+        "# Fields of the answer that the kind does not have: note\n",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
@@ -104,11 +104,11 @@ fn parts_of_the_address_become_templates() {
         (
             "https://h:8443/v1/a%2Fb/p-1?size=3&x=y",
             "https://h:8443/v1/${self.spec.zone}/${self.metadata.name}?size=${self.spec.size}&x=y",
-            "${self.spec.zone} ${self.metadata.name} ${self.spec.size}",
+            "${self.spec.zone} ${self.spec.size} ${self.metadata.name}",
         ),
         ("https://h/zones/a%2Fb/settings", "https://h/zones/${self.spec.zone}/settings", "${self.spec.zone}"),
-        // An object may lack the tier.
-        ("https://h/free/other", "https://h/free/${self.metadata.name}", "${self.metadata.name}"),
+        ("https://h/free/other", "https://h/${self.spec.tier}/other", "${self.spec.tier}"),
+        ("https://h/rrset?zone=a%2Fb", "https://h/rrset?zone=${self.spec.zone}", "${self.spec.zone}"),
         ("https://h", "https://h/${self.metadata.name}", "${self.metadata.name}"),
     ] {
         let text = drafted(spec, &answer, Some(url)).unwrap();
@@ -126,6 +126,51 @@ fn parts_of_the_address_become_templates() {
         let said = drafted(spec, &answer, Some(url)).unwrap_err();
         assert!(said.contains(expected), "{url}: {said}");
     }
+}
+
+#[test]
+fn a_field_in_the_address_is_required() {
+    let spec = "properties: {uid: {type: string}, url: {type: string}, at: {type: object, properties: {role: {type: string}}}}";
+    let answer = json!({"url": "x", "role": "bob", "dashboard": {"uid": "u-1"}});
+    for (url, address, requirement) in [
+        (
+            "https://h/roles/bob",
+            "https://h/roles/${self.spec.at.role}",
+            r#"{that: "${has(self.spec.at) && has(self.spec.at.role)}", else: "spec.at.role is needed"}"#,
+        ),
+        // The answer has it elsewhere than where the other fields are.
+        (
+            "https://h/uid/u-1",
+            "https://h/uid/${self.spec.uid}",
+            r#"{that: "${has(self.spec.uid)}", else: "spec.uid is needed"}"#,
+        ),
+    ] {
+        let text = drafted(spec, &answer, Some(url)).unwrap();
+        for expected in [format!("url: \"{address}\"\n"), format!("  require:\n  - {requirement}\n")] {
+            assert!(text.contains(&expected), "{expected}: {text}");
+        }
+        assert!(!text.contains("which the kind does not have"), "{text}");
+    }
+}
+
+#[test]
+fn conditions_that_lack_a_field_are_completed() {
+    let mut definition = definition("properties: {name: {type: string}}");
+    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    let items = json!({"type": "object", "properties": {"type": {}, "status": {}, "reason": {}, "message": {}, "lastTransitionTime": {}}});
+    schema["status"] = json!({"type": "object", "properties": {"conditions": {"type": "array", "items": items}}});
+    let definition = Definition::find(&[definition], "pool", "crd.yaml").unwrap();
+    let text = draft(&definition, &json!({"name": "x"}), None).unwrap();
+    let expected = ".properties.status.properties.conditions.items.properties:\n#   observedGeneration: {type: integer, format: int64}\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(!text.contains("lastTransitionTime:"), "{text}");
+}
+
+#[test]
+fn an_answer_with_a_list_says_what_to_give() {
+    let spec = "properties: {size: {type: integer}}";
+    let said = drafted(spec, &json!({"items": [{"size": 1}]}), None).unwrap_err();
+    assert!(said.contains("`jq '.items[0]'`") && said.contains("`each`: \"${response.body.items}\""), "{said}");
 }
 
 #[test]

@@ -33,7 +33,8 @@ use drift_poller::engine::poll::request::Prepared;
 use drift_poller::engine::poll::request::Request;
 
 /// The reason for which a trial leads to no correction.
-const TRIED: &str = "the answer was tried from a file: no external system was asked, and no program acts on it";
+const TRIED: &str =
+    "nothing: the answer was tried from a file, no external system was asked, and no program acts on it";
 
 /// The first number after the statuses of HTTP. The type of a status has three digits.
 const STATUSES_END: u16 = 600;
@@ -60,9 +61,9 @@ pub(super) fn try_files(
     let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
     let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
     let is_due = if object.deleting { object.has_finalizer() } else { facts.is_drifted() };
-    let tried = is_due.then(|| TRIED.to_owned());
-    let held = tried.into_iter().chain(stated_holds(facts, clock::wall())).collect();
-    Ok(Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held)))
+    let held = stated_holds(facts, clock::wall());
+    let explanation = Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held));
+    Ok(explanation.with_trial(is_due.then_some(TRIED)))
 }
 
 /// `FILE`, or `STATUS=FILE`.

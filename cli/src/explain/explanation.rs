@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::answers::Answer;
 use super::deleting::Deletion;
 use super::holds::{Facts, action};
-use crate::targets::known::ByLastGood;
 use crate::targets::status_writes::StatusWrites;
 use drift_api::printable::printable;
 use drift_poller::engine::object::deletion::ending_of;
@@ -60,6 +59,8 @@ pub struct Explanation {
     action: Option<&'static str>,
     steps: Vec<String>,
     held: Vec<String>,
+    /// The reason for which nothing follows, if this is a trial.
+    tried: Option<&'static str>,
     /// The answers of the read, where they were asked for.
     answers: Vec<Answer>,
 }
@@ -97,22 +98,23 @@ impl Explanation {
             action,
             steps,
             held,
+            tried: None,
             answers: Vec::new(),
         }
     }
 
     /// Explains an object of a target whose active text is not known, by its conditions alone.
     #[must_use]
-    pub(crate) fn unread(target: &ByLastGood, kind: &str, object: &LeanObject) -> Self {
+    pub(crate) fn unread((target, trouble): (&str, String), kind: &str, object: &LeanObject) -> Self {
         let conditions = &object.conditions;
         Self {
             kind: kind.to_owned(),
             object: object.id.to_string(),
-            target: target.name.clone(),
+            target: target.to_owned(),
             place: "its last good text".to_owned(),
             poll: Poll {
                 asked: Vec::new(),
-                observed: Shown::Failed(target.trouble.clone()),
+                observed: Shown::Failed(trouble),
                 causes: Vec::new(),
                 differing: Vec::new(),
             },
@@ -125,6 +127,7 @@ impl Explanation {
             action: None,
             steps: Vec::new(),
             held: vec!["by what that text says; where you have it, -f FILE explains by it".to_owned()],
+            tried: None,
             answers: Vec::new(),
         }
     }
@@ -139,6 +142,12 @@ impl Explanation {
     #[must_use]
     pub(crate) fn with_writes(self, written: StatusWrites) -> Self {
         Self { written, ..self }
+    }
+
+    /// The same as a trial, from which nothing follows for this reason.
+    #[must_use]
+    pub(crate) fn with_trial(self, tried: Option<&'static str>) -> Self {
+        Self { tried, ..self }
     }
 
     /// The same with the answers of the read.
@@ -220,6 +229,9 @@ impl Explanation {
     /// What follows; of a deletion also where something holds it, since what becomes of the external resource is the question then.
     fn outlook(&self) -> Vec<String> {
         let is_held = !self.held.is_empty();
+        if let Some(tried) = self.tried {
+            return vec![tried.to_owned()];
+        }
         if let Some(deletion) = &self.deletion {
             let mut lines = deletion.outlook();
             if let Some(first) = lines.first_mut().filter(|_| is_held) {
@@ -252,7 +264,7 @@ impl Explanation {
                 "driftObserved": self.written.of_condition(ConditionKind::Observed),
                 "driftCorrected": self.written.of_condition(ConditionKind::Corrected),
             },
-            "deletion": self.deletion.as_ref().map(Deletion::json), "action": self.action, "steps": self.steps, "held": self.held,
+            "deletion": self.deletion.as_ref().map(Deletion::json), "action": self.action, "steps": self.steps, "held": self.held, "tried": self.tried,
         })
     }
 }

@@ -14,6 +14,8 @@ use drift_language::{Existing, Mode, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use drift_poller::engine::judgement::confirmation::NEEDED_TO_FLIP;
+
 use super::deleting::{deletion_holds, paused, suspended, window};
 use crate::ownership::{Dispute, stepped_back};
 use crate::targets::leases::{attestations, attested_texts, unwritten};
@@ -96,7 +98,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     }
     let other = other_text(facts, leases, now);
     if let Some(why) = idle(facts) {
-        return other.into_iter().chain([why]).chain(of_ownership(facts)).collect();
+        return other.into_iter().chain(of_ownership(facts)).chain([why]).collect();
     }
     let mut held = tried_only(facts);
     held.extend(other);
@@ -104,7 +106,11 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     held.extend(paused(facts.object));
     held.extend(window(facts.target, facts.object, now));
     held.extend(of_ownership(facts));
-    held.extend(of_conditions(facts));
+    // What stands on the object is not the poller's verdict then, which of_leases says.
+    let is_unwritten = matches!(leases.doubt_of(&facts.target.name, facts.object, now), Some(Doubt::Unwritten(_)));
+    if !(facts.is_deployed && is_unwritten) {
+        held.extend(of_conditions(facts));
+    }
     held.extend(of_approval(facts.target, facts.object));
     held.extend(of_leases(facts, leases, now));
     held
@@ -122,7 +128,7 @@ pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
         return deletion_holds(facts.target, facts.object, now).into_iter().chain(approval).collect();
     }
     if let Some(why) = idle(facts) {
-        return vec![why];
+        return of_ownership(facts).into_iter().chain([why]).collect();
     }
     let mut held = of_target(facts);
     held.extend(paused(facts.object));
@@ -274,10 +280,11 @@ fn of_approval(target: &Target, object: &LeanObject) -> Option<String> {
 /// How often the poller has to find this before it says so.
 fn confirmation(target: &Target, reason: ObservedReason) -> String {
     let polls = if reason.is_absence() { target.confirm.absent } else { target.confirm.drift };
-    match polls {
-        1 => "its next poll says so".to_owned(),
-        polls => format!("{polls} polls in a row have to find it"),
-    }
+    let flapping = polls.max(NEEDED_TO_FLIP);
+    let polls = if polls == 1 { "a poll has".to_owned() } else { format!("{polls} polls in a row have") };
+    format!(
+        "{polls} to find it first, and {flapping} in a row while its verdict keeps changing (Event VerdictFlapping)"
+    )
 }
 
 fn of_leases(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {

@@ -31,7 +31,7 @@ use crate::check::{TriedFiles, read_tried};
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::one_object;
-use crate::targets::known::{KnownTarget, LiveTargets};
+use crate::targets::known::{KnownTarget, LiveTargets, UNKNOWN_TARGET, ambiguity};
 use crate::targets::{FoundObject, find_object, live_targets};
 use answer_files::try_files;
 use answers::{answers, concealed};
@@ -209,7 +209,14 @@ async fn explain(
     let FoundObject { target, kind, object, written } = find_object(client, &live, kind, place).await?;
     let target = match target {
         KnownTarget::Text(target) => target,
-        KnownTarget::LastGood(target) => return Ok(Explanation::unread(&target, &kind, &object).with_writes(written)),
+        KnownTarget::LastGood(target) => {
+            let told = (target.name.as_str(), target.trouble.clone());
+            return Ok(Explanation::unread(told, &kind, &object).with_writes(written));
+        }
+        KnownTarget::OneOf(targets) => {
+            let told = (UNKNOWN_TARGET, ambiguity(&targets));
+            return Ok(Explanation::unread(told, &kind, &object).with_writes(written));
+        }
     };
     if settings.show_answer && !matches!(target.read.source, Source::Http(_)) {
         return Err(CommandError::BadUsage("--show-answer shows answers of read.http alone".to_owned()));

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use drift_api::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
+use drift_kube::access::rights::rights_on;
 use drift_kube::access::roles::{Role, roles};
 use drift_kube::access::target_rights::rights_on_secrets;
 use drift_kube::access::{Account, Right};
@@ -33,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   kubectl kustomize overlays/production | kubectl drift rbac -f -
   kubectl drift rbac --from-cluster | kubectl apply -f -      what the live targets need
   kubectl drift rbac -f dns.yaml --name dns
+  kubectl drift rbac --from-cluster --verify-account drift-verify      also what the Job of the component verify lists
 
 Plurals come from the CustomResourceDefinitions in the files; of kinds that are not defined there, from the cluster.
 Exit codes: 0 printed, 2 the cluster does not say what a kind is called, 3 bad usage or targets";
@@ -70,6 +72,9 @@ pub(crate) struct RbacSettings {
     /// The controller's ServiceAccount
     #[arg(long, default_value = CONTROLLER_MANAGER, value_name = "NAME")]
     controller_account: String,
+    /// A ServiceAccount that runs check --from-cluster --wait, such as drift-verify: it may list the objects, to see their verdicts
+    #[arg(long, value_name = "NAME")]
+    verify_account: Option<String>,
     #[command(flatten)]
     cluster: KubeconfigSettings,
 }
@@ -92,10 +97,12 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
     let account = |name: &str| Account { namespace: settings.namespace.clone(), name: name.to_owned() };
-    let granted = [
+    let mut granted = vec![
         (account(&settings.poller_account), roles_of(&targets, &kinds, poller_needs)),
         (account(&settings.controller_account), roles_of(&targets, &kinds, with_secrets)),
     ];
+    let verifier = settings.verify_account.as_ref();
+    granted.extend(verifier.map(|name| (account(name), roles_of(&targets, &kinds, verifier_needs))));
     anstream::stdout().write_all(manifests(&settings.name, &granted).as_bytes())?;
     Ok(ExitStatus::Success)
 }
@@ -112,6 +119,10 @@ fn roles_of(
         rights.map(|right| (right, target.name.clone())).collect::<Vec<_>>()
     };
     roles(targets.iter().flat_map(of_target))
+}
+
+fn verifier_needs(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {
+    rights_on(kinds.objects, &target.objects, &["list"], "")
 }
 
 fn with_secrets(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {

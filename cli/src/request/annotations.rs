@@ -1,6 +1,6 @@
 //! The annotation that each request sets on an object, and the `kubectl annotate` that does the same.
 
-use drift_api::condition::{CorrectedReason, ObservedReason};
+use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason};
 use drift_api::names::{
     GIVE_UP_ANNOTATION, PAUSED_ANNOTATION, POLL_REQUESTED_ANNOTATION, RETRY_REQUESTED_ANNOTATION, TRUE,
 };
@@ -93,23 +93,11 @@ impl ObjectRequest {
             Self::Retry if observed == Some(ObservedReason::AllMissing) => {
                 Some("this confirms that its external resource is gone: it is created anew if the target creates")
             }
-            Self::Retry
-                if !matches!(
-                    reason,
-                    Some(
-                        CorrectedReason::AttemptsExhausted
-                            | CorrectedReason::CorrectionFailed
-                            | CorrectedReason::CreationInDoubt
-                            | CorrectedReason::DeletionUnclear
-                    )
-                ) =>
-            {
-                Some(
-                    "a retry confirms the loss of what AllMissing holds, and hastens what AttemptsExhausted, AbsenceContradicted, CreationInDoubt, DeletionUnclear or an open breaker holds, or what could not be sent, and nothing else",
-                )
+            Self::Retry if object.deleting => None,
+            Self::Retry if !waits(observed, reason) => {
+                Some("a retry hastens a correction or a deletion that waits, and by its conditions nothing of it waits")
             }
-            Self::Retry if reason == Some(CorrectedReason::DeletionUnclear) => None,
-            Self::Retry | Self::Poll if object.deleting => Some("it is being deleted"),
+            Self::Poll if object.deleting => Some("it is being deleted"),
             Self::GiveUp(_) if object.deleting => {
                 Some("it is being deleted, and the external resource that it gives up stays as it is")
             }
@@ -120,6 +108,22 @@ impl ObjectRequest {
             _ => None,
         }
     }
+}
+
+/// Returns true if a correction may wait that a retry hastens.
+fn waits(observed: Option<ObservedReason>, corrected: Option<CorrectedReason>) -> bool {
+    let is_drift = observed.is_some_and(|reason| reason.status() == ConditionStatus::True);
+    is_drift
+        || observed == Some(ObservedReason::AbsenceContradicted)
+        || matches!(
+            corrected,
+            Some(
+                CorrectedReason::AttemptsExhausted
+                    | CorrectedReason::CorrectionFailed
+                    | CorrectedReason::CreationInDoubt
+                    | CorrectedReason::DeletionUnclear
+            )
+        )
 }
 
 impl Setting {
@@ -273,6 +277,12 @@ mod tests {
             "it may not have been sent"
         );
         assert!(ObjectRequest::Retry.doubt(&object(&Value::Null, Some("CorrectionApplied"))).is_some());
+        assert!(!waits(Some(ObservedReason::InSync), None) && !waits(None, Some(CorrectedReason::CorrectionApplied)));
+        assert!(
+            waits(Some(ObservedReason::FieldsDiffer), Some(CorrectedReason::CorrectionApplied)),
+            "it may be delayed"
+        );
+        assert!(waits(Some(ObservedReason::AbsenceContradicted), None));
         assert_eq!(ObjectRequest::Poll.doubt(&exhausted), None);
         let bare = LeanObject::prune(&json!({"metadata": {"name": "web"}}), &FieldPaths::default());
         assert!(ObjectRequest::Pause.doubt(&bare).is_some());

@@ -4,22 +4,30 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use drift_api::condition::{ConditionStatus, PollRequest};
-use drift_api::object::LeanObject;
+use drift_api::names::POLLER_LEASE;
 use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::{LeanObject, ObjectId};
 use drift_api::printable::printable;
 use drift_api::timing::moment::Moment;
+use drift_api::unwritten::Unwritten;
 use drift_kube::process::clock;
+use drift_kube::program::settings::{parse_lease_name, parse_namespace};
 use tokio::time::sleep;
 
 use super::annotations::ObjectRequest;
 use super::{RequestSettings, set};
-use crate::cluster::{block_on, connect, read_object};
+use crate::cluster::{SHIPPED_NAMESPACE, block_on, connect, read_object};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::names::ServedKind;
 use crate::kinds::resolved;
+use crate::targets::known::LeaseNotes;
+use crate::targets::lease_notes;
 
 /// Pause between two reads of an object. Most polls take longer, and a person does not notice it.
 const READ_EVERY: Duration = Duration::from_millis(500);
+
+/// Shown if no verdict came.
+const NO_ANSWER: &str = "no answer to the requested poll within the timeout";
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:
@@ -42,6 +50,12 @@ pub(crate) struct PollSettings {
     /// Longest time to wait
     #[arg(long, requires = "wait", default_value = "2m", value_name = "DURATION", value_parser = humantime::parse_duration)]
     timeout: Duration,
+    /// With --wait, the namespace of the poller's Lease, which says why no verdict comes
+    #[arg(long, requires = "wait", default_value = SHIPPED_NAMESPACE, value_name = "NAMESPACE", value_parser = parse_namespace)]
+    targets_namespace: String,
+    /// With --wait, the poller's Lease
+    #[arg(long, requires = "wait", value_name = "NAME", default_value = POLLER_LEASE, value_parser = parse_lease_name)]
+    poller_lease: String,
 }
 
 /// A request that was set on an object.
@@ -77,9 +91,13 @@ pub(crate) fn run(settings: &PollSettings) -> Result<ExitStatus, CommandError> {
         let end = clock::now() + settings.timeout;
         for one in &asked {
             statuses.push(match one.wait(&client, end).await {
-                Ok((status, verdict)) => {
+                Ok(Some((status, verdict))) => {
                     writeln!(anstream::stdout(), "{} {}: {verdict}", one.kind.kind, one.object.id)?;
                     status
+                }
+                Ok(None) => {
+                    let notes = lease_notes(&client, &settings.targets_namespace, &settings.poller_lease).await;
+                    fail(one.kind, one.object, &format!("{NO_ANSWER}: {}", silence(&notes, &one.object.id)))?
                 }
                 Err(error) => fail(one.kind, one.object, &error)?,
             });
@@ -101,9 +119,23 @@ async fn ask<'o>(client: &kube::Client, kind: &'o ServedKind, object: &'o LeanOb
     Ok(Asked { kind, object, request: PollRequest::of(&now) })
 }
 
+/// The cause of a missing verdict, by the poller's Lease.
+fn silence(notes: &LeaseNotes, object: &ObjectId) -> String {
+    let is_named = |unwritten: &&Unwritten| unwritten.uids.contains(&object.uid);
+    match notes.unwritten.values().find(is_named) {
+        Some(unwritten) => {
+            format!("{} ({}): see the Events of the object", unwritten.word.sentence(), unwritten.word)
+        }
+        None => {
+            "check that drift-poller runs and that a target selects the object, and look for Events WriteRefused of it"
+                .to_owned()
+        }
+    }
+}
+
 impl Asked<'_> {
-    /// Waits for the verdict, and returns it with its exit status.
-    async fn wait(&self, client: &kube::Client, end: Moment) -> Result<(ExitStatus, String), String> {
+    /// Waits for the verdict, and returns it with its exit status; `None` if none comes until `end`.
+    async fn wait(&self, client: &kube::Client, end: Moment) -> Result<Option<(ExitStatus, String)>, String> {
         let kind = resolved(self.kind);
         let place = (self.object.id.namespace.as_deref().unwrap_or_default(), &*self.object.id.name);
         loop {
@@ -112,13 +144,11 @@ impl Asked<'_> {
             if let Ok(object) = &read {
                 let object = object.as_ref().map(|object| LeanObject::prune(object, &FieldPaths::default()));
                 if let Some(answer) = self.answer(object.as_ref())? {
-                    return Ok(answer);
+                    return Ok(Some(answer));
                 }
             }
             if clock::now() >= end {
-                let hint = || "check that drift-poller runs and that a target selects the object".to_owned();
-                let why = read.err().map_or_else(hint, |error| error.to_string());
-                return Err(format!("no answer to the requested poll within the timeout: {why}"));
+                return read.map(|_| None).map_err(|error| format!("{NO_ANSWER}: {error}"));
             }
             sleep(READ_EVERY).await;
         }
@@ -206,6 +236,19 @@ mod tests {
             let expected = expected.map(|(status, verdict)| (status, verdict.to_owned()));
             assert_eq!(answer(Some(&object)), Ok(expected), "{object}");
         }
+    }
+
+    #[test]
+    fn a_refused_write_is_named_as_the_cause() {
+        use drift_api::unwritten::UnwrittenWord;
+        let asked = lean(&json!({"metadata": {"uid": "u", "name": "web"}}));
+        let unwritten = |uid: &str| {
+            let unwritten = Unwritten { word: UnwrittenWord::WriteRefused, count: 1, uids: [uid.into()].into() };
+            LeaseNotes { unwritten: [("t".to_owned(), unwritten)].into(), ..LeaseNotes::default() }
+        };
+        let refused = silence(&unwritten("u"), &asked.id);
+        assert!(refused.starts_with("the API server does not take the poller's verdict (WriteRefused)"), "{refused}");
+        assert!(silence(&unwritten("other"), &asked.id).starts_with("check that drift-poller runs"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drift_api::object::LeanObject;
 use drift_language::Target;
 
-use super::known::{KnownTarget, other_text};
+use super::known::{KnownTarget, ambiguity, other_text};
 use super::{FoundObject, find_object, lease_notes, live_targets};
 use crate::cluster::{PlaceSettings, TargetsSettings, connect, warn};
 use crate::ending::CommandError;
@@ -39,6 +39,7 @@ impl ActiveObject {
         let target = match target {
             KnownTarget::Text(target) => target,
             KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),
+            KnownTarget::OneOf(targets) => return Err(CommandError::CannotTell(ambiguity(&targets))),
         };
         ensure_active(&client, settings, &target).await?;
         Ok(Self { client, target, object })

@@ -85,6 +85,8 @@ pub(crate) enum KnownTarget {
     Text(Arc<Target>),
     /// By name and place alone.
     LastGood(Arc<ByLastGood>),
+    /// One of several that are known by name and place alone. Their labels are not known, so nothing shows which.
+    OneOf(Vec<Arc<ByLastGood>>),
 }
 
 /// A document that is wrong.
@@ -153,13 +155,24 @@ impl LiveTargets {
     }
 }
 
+/// The name of a target if several may be meant.
+pub(crate) const UNKNOWN_TARGET: &str = "unknown";
+
 impl KnownTarget {
+    /// The target of an object, by all without a known text that may select it; `None` if there are none.
+    #[must_use]
+    pub(crate) fn without_text(mut candidates: Vec<Arc<ByLastGood>>) -> Option<Self> {
+        candidates.dedup_by(|one, other| one.name == other.name);
+        if candidates.len() > 1 { Some(Self::OneOf(candidates)) } else { candidates.pop().map(Self::LastGood) }
+    }
+
     /// Its name.
     #[must_use]
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Text(target) => &target.name,
             Self::LastGood(target) => &target.name,
+            Self::OneOf(_) => UNKNOWN_TARGET,
         }
     }
 
@@ -168,7 +181,7 @@ impl KnownTarget {
     pub(crate) fn text(&self) -> Option<&Target> {
         match self {
             Self::Text(target) => Some(target),
-            Self::LastGood(_) => None,
+            Self::LastGood(_) | Self::OneOf(_) => None,
         }
     }
 
@@ -179,6 +192,14 @@ impl KnownTarget {
         let is_ours = || object.conditions.observed().is_some() || object.conditions.corrected().is_some();
         objects.selects(object.id.namespace.as_deref(), labels) && (self.text().is_some() || is_ours())
     }
+}
+
+/// The sentence about an object whose target is one of several.
+#[must_use]
+pub(crate) fn ambiguity(candidates: &[Arc<ByLastGood>]) -> String {
+    let names: Vec<_> = candidates.iter().map(|target| target.name.as_str()).collect();
+    let trouble = candidates.first().map(|target| target.trouble.as_str()).unwrap_or_default();
+    format!("its target is one of {}, and their labels are not known: {trouble}", names.join(", "))
 }
 
 impl Wrong {

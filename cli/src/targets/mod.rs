@@ -6,6 +6,7 @@ pub(crate) mod active;
 pub(crate) mod known;
 pub(crate) mod leases;
 pub(crate) mod status_writes;
+mod unselecting;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,7 @@ use crate::kinds::KindWord;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
 use leases::{attestations, attested_texts, unwritten};
 use status_writes::StatusWrites;
+use unselecting::Unselecting;
 
 /// The known targets of a namespace.
 ///
@@ -129,6 +131,7 @@ pub(crate) async fn find_object(
 ) -> Result<FoundObject, CommandError> {
     let (meant, mut others) = (KindWord::look_up(client, word).await, Vec::new());
     let (known, whole) = known_kinds(client, live).await?;
+    let (mut without_text, mut found, mut unselecting) = (Vec::new(), None, Unselecting::default());
     for KnownKind { target, objects, kind } in known {
         if !meant.means(&kind) {
             others.push(kind.resource.plural);
@@ -141,18 +144,35 @@ pub(crate) async fn find_object(
         let none = FieldPaths::default();
         let fields = target.text().map_or(&none, |target| &target.all_fields);
         let lean = LeanObject::prune(&object, fields);
-        if target.lists(&objects, &lean, object.pointer("/metadata/labels")) {
-            let written = StatusWrites::of(&object);
-            return Ok(FoundObject { target, kind: objects.kind, object: lean, written });
+        if !target.lists(&objects, &lean, object.pointer("/metadata/labels")) {
+            let labels = object.pointer("/metadata/labels");
+            unselecting.add(target.name(), &objects, (lean.id.namespace.as_deref(), labels));
+            continue;
         }
-        others.push(format!("{} (target {} does not select this one)", kind.resource.plural, target.name()));
+        let it = FoundObject { target, kind: objects.kind, object: lean, written: StatusWrites::of(&object) };
+        match &it.target {
+            KnownTarget::LastGood(target) => {
+                without_text.push(target.clone());
+                found = Some(it);
+            }
+            KnownTarget::Text(_) | KnownTarget::OneOf(_) => return Ok(it),
+        }
     }
-    let message = format!("no target is about {word}/{name}; there are targets about {}", others.join(", "));
+    if let Some((found, target)) = found.zip(KnownTarget::without_text(without_text)) {
+        return Ok(FoundObject { target, ..found });
+    }
+    others.sort();
+    others.dedup();
+    let is_nothing = others.is_empty() && unselecting.is_empty();
+    let message = match unselecting.is_empty() {
+        true => format!("no target is about {word}/{name}; there are targets about {}", others.join(", ")),
+        false => format!("no target selects {word}/{name}{unselecting}"),
+    };
     if live.is_whole() && whole {
         return Err(CommandError::BadUsage(message));
     }
     live.troubles.iter().try_for_each(|trouble| warn(trouble))?;
-    Err(CommandError::CannotTell(match others.is_empty() {
+    Err(CommandError::CannotTell(match is_nothing {
         true => format!("whether a target is about {word}/{name} is unknown"),
         false => format!("{message}, and not all of them can be read"),
     }))

@@ -107,7 +107,12 @@ fn a_draft_says_what_it_lacks() {
             "object.yaml",
             "in object.yaml defines the kind proxy: name the file with its definition by -f",
         ),
-        ("proxy", "crd.yaml", "answer.json", "answer.json: the answer is a list of 1 items: take one of them"),
+        (
+            "proxy",
+            "crd.yaml",
+            "answer.json",
+            "answer.json: the answer is a list of 1 resources: draft from one of them",
+        ),
         ("proxy", "crd.yaml", "crd.yaml", "no field of the answer has the name of a field of Proxy"),
         ("proxy", "crd.yaml", "missing.json", "missing.json: No such file"),
     ] {

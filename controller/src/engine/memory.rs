@@ -238,6 +238,10 @@ impl ObjectMemory {
         let drifted = reason.is_some_and(|reason| reason.status() != ConditionStatus::False);
         let is_unclear = object.conditions.correction_status().reason == Some(CorrectedReason::DeletionUnclear);
         if !(drifted && exhausted() || is_unclear || self.delay.could_not_send()) {
+            let waits = reason.is_some_and(|reason| reason.status() == ConditionStatus::True) || object.deleting;
+            if waits && self.retry_is_requested(object.retry_requested()) {
+                self.delay.hasten();
+            }
             self.see_retry_request(object.retry_requested());
         }
     }

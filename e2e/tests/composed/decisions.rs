@@ -163,6 +163,10 @@ impl Decisions {
             let is_due = is_asked_for || at.is_past(last.at, TRIED_EVERY);
             return is_due.then_some(()).ok_or_else(|| format!("exhausted attempts go on: {uid} after {unhealed}"));
         }
+        // A person may end a pause once, but not that of a doubt.
+        if is_asked_for && !correction.was_in_doubt {
+            return Ok(());
+        }
         let recent = begun.iter().filter(|begun| !at.is_past(begun.at, WINDOW)).count();
         if recent >= 2 && !at.is_past(last.at, PAUSE) {
             return Err(format!("a third correction begins without a pause: of {uid}"));

@@ -102,6 +102,15 @@ pub struct DesiredState {
 }
 
 impl Target {
+    /// Returns true if no object of this target can have the identity of one of the other: their literal ends differ.
+    #[must_use]
+    pub fn never_shares_identity(&self, other: &Self) -> bool {
+        let ((start, end), (other_start, other_end)) = (self.identity.literal_ends(), other.identity.literal_ends());
+        let is_start = start.starts_with(other_start) || other_start.starts_with(start);
+        let is_end = end.ends_with(other_end) || other_end.ends_with(end);
+        !is_start || !is_end
+    }
+
     /// Returns true if the identity contains a field in which objects can differ.
     #[must_use]
     pub fn has_own_identities(&self) -> bool {

@@ -1,11 +1,15 @@
-//! `check --from-cluster --wait`: waits until the poller attests every target.
+//! `check --from-cluster --wait`: waits until the poller attests every target, and has read an object of each.
 //!
-//! The attestation proves that the poller has loaded the text and renewed the verdicts that it concerns.
+//! The attestation proves that the poller has loaded the text and renewed the verdicts that it concerns. Unknown counts
+//! as renewed, so the verdicts themselves prove that a read works.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::names::POLLER_LEASE;
+use drift_api::object::SeenObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::unwritten::Doubt;
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::config::documents_in;
 use drift_kube::kinds::WrittenKinds;
@@ -13,11 +17,12 @@ use drift_kube::process::clock;
 use drift_language::Target;
 use tokio::time::sleep;
 
+use super::first_polls::{Conclusion, FirstPolls};
 use super::troubles::missing_targets;
-use super::{check_against, documents_of_maps, no_config_map};
+use super::{FORBIDDEN, check_against, documents_of_maps, examine_secret, no_config_map};
 use crate::check::document::{Document, Severity};
-use crate::check::report::{Report, check};
-use crate::cluster::{connect, target_maps};
+use crate::check::report::{Report, Waited, check};
+use crate::cluster::{connect, each_object, kind_of, target_maps};
 use crate::ending::CommandError;
 use crate::targets::known::LeaseNotes;
 use crate::targets::lease_notes;
@@ -25,11 +30,14 @@ use crate::targets::lease_notes;
 /// Pause between two reads of the ConfigMaps and the Lease. The poller renews the Lease every 3 s.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
+/// Pause between two looks at the objects of all targets. A list of many objects is not free, and a first poll takes seconds.
+const LOOK_EVERY: Duration = Duration::from_secs(3);
+
 /// The places with the cause, if the check itself does not show it.
 const HINT: &str = "if nothing else is reported here, see the Events of its ConfigMap, and /readyz of drift-poller";
 
-/// Waits until each live target of a namespace is active, or one cannot become so. After the timeout, it asks the cluster
-/// for the cause.
+/// Waits until each live target of a namespace is active and its first polls work, or one cannot become so. After the
+/// timeout, it asks the cluster for the cause.
 ///
 /// # Errors
 /// When the targets cannot be read, or there are none.
@@ -43,6 +51,7 @@ pub(in crate::check) async fn wait_until_active(
         // A call that fails may succeed later: the API server may restart.
         let maps = target_maps(&client, namespace).await;
         let is_last = clock::now() >= end;
+        let mut pause = READ_EVERY;
         if let Ok(maps) = &maps {
             let texts = documents_in(maps);
             let notes = lease_notes(&client, namespace, POLLER_LEASE).await;
@@ -50,12 +59,20 @@ pub(in crate::check) async fn wait_until_active(
             let documents = documents_of_maps(texts);
             let mut report = check(&documents);
             let inactive = inactive(&report, &notes);
-            let is_there = !documents.is_empty() || !missing.is_empty();
-            if is_there && (is_last || report.is_bad() || inactive.is_empty()) {
-                if !report.is_bad() && !inactive.is_empty() {
-                    report = check_against(&client, (namespace, &WrittenKinds::default()), &documents).await;
-                    blame(&mut report, &documents, (inactive, notes.unread.is_some()));
+            if report.is_bad() {
+                report.extend(missing);
+                return Ok(report);
+            }
+            if inactive.is_empty() && !(documents.is_empty() && missing.is_empty()) {
+                let is_proven = look_at_first_polls(&client, (namespace, &notes), (&mut report, &documents)).await;
+                pause = LOOK_EVERY;
+                if is_proven || is_last {
+                    report.extend(missing);
+                    return Ok(report);
                 }
+            } else if is_last && !documents.is_empty() {
+                report = check_against(&client, (namespace, &WrittenKinds::default()), &documents).await;
+                blame(&mut report, &documents, (inactive, notes.unread.is_some()));
                 report.extend(missing);
                 return Ok(report);
             }
@@ -63,7 +80,98 @@ pub(in crate::check) async fn wait_until_active(
         if is_last {
             return Err(maps.err().unwrap_or_else(|| no_config_map(namespace)));
         }
-        sleep(READ_EVERY).await;
+        sleep(pause).await;
+    }
+}
+
+/// Looks at the Secrets and the verdicts of each target, and notes them. Returns false if a later look may show more.
+async fn look_at_first_polls(
+    client: &kube::Client,
+    (namespace, notes): (&str, &LeaseNotes),
+    (report, documents): (&mut Report, &[Document]),
+) -> bool {
+    let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
+    let mut is_proven = true;
+    for target in targets {
+        let Some(document) = Document::find(documents, &target.document) else { continue };
+        let mut waited = Waited::default();
+        is_proven &= look_at_secrets(client, (namespace, &target), (report, document, &mut waited)).await;
+        let objects = match first_polls(client, &target, notes).await {
+            Ok(polls) => {
+                waited.read = polls.read;
+                match polls.conclude(&target) {
+                    Conclusion::Good => {}
+                    Conclusion::AllAbsent(said) => report.say(document, Severity::Warning, said),
+                    Conclusion::Unread(said) => {
+                        is_proven = false;
+                        report.say(document, Severity::Error, said);
+                    }
+                }
+                Some(polls.objects)
+            }
+            Err(Unlisted { why, is_for_good }) => {
+                is_proven &= is_for_good;
+                report.unasked(document, &format!("the verdicts of target {}", target.name), &why);
+                None
+            }
+        };
+        report.note_first_polls(&target.name, (objects, waited));
+    }
+    report.sort();
+    is_proven
+}
+
+/// The same for its Secrets alone. One that may not be read is left to the verdicts.
+async fn look_at_secrets(
+    client: &kube::Client,
+    (namespace, target): (&str, &Target),
+    (report, document, waited): (&mut Report, &Document, &mut Waited),
+) -> bool {
+    let mut is_proven = true;
+    for needed in target.needed_secrets() {
+        match examine_secret(client, namespace, &needed).await {
+            Ok(said) => {
+                is_proven &= !matches!(said, Some((Severity::Error, _)));
+                said.into_iter().for_each(|said| report.say_of_secret(document, &needed.name, said));
+            }
+            Err(error) if error.code() == Some(FORBIDDEN) => {
+                waited.unread_secrets.insert(format!("{} of the {}", needed.name, needed.user));
+            }
+            Err(error) => {
+                is_proven = false;
+                report.unasked(document, &format!("Secret {}", needed.name), &error.to_string());
+            }
+        }
+    }
+    is_proven
+}
+
+/// The reason for which the objects of a target could not be listed.
+struct Unlisted {
+    why: String,
+    /// True if another try gives the same: a right is missing.
+    is_for_good: bool,
+}
+
+async fn first_polls(client: &kube::Client, target: &Target, notes: &LeaseNotes) -> Result<FirstPolls, Unlisted> {
+    let kind = kind_of(client, &target.objects).await;
+    let kind = kind.map_err(|error| Unlisted { why: error.to_string(), is_for_good: false })?;
+    let mut polls = FirstPolls::default();
+    let (attestation, unwritten) = (notes.attested.get(&target.name), notes.unwritten.get(&target.name));
+    let look = |seen: &SeenObject| {
+        let doubt = Doubt::of(&seen.object.id, attestation, unwritten);
+        polls.add(&seen.object, doubt);
+    };
+    match each_object(client, (&target.objects, &kind), (None, FieldPaths::default()), look).await {
+        Ok(()) => Ok(polls),
+        Err(error) if error.code() == Some(FORBIDDEN) => {
+            let plural = &kind.resource.plural;
+            let why = format!(
+                "you may not list {plural}; `kubectl drift rbac --verify-account NAME` prints the right for a ServiceAccount"
+            );
+            Err(Unlisted { why, is_for_good: true })
+        }
+        Err(error) => Err(Unlisted { why: error.to_string(), is_for_good: false }),
     }
 }
 

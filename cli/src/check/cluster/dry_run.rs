@@ -14,6 +14,7 @@ use drift_language::Target;
 use kube::core::{DynamicObject, Resource as _};
 use serde_json::Value;
 
+use super::FORBIDDEN;
 use super::target_findings::TargetFindings;
 use super::troubles::{changed_fields, lost_fields, trial_condition};
 use crate::check::document::Severity;
@@ -22,8 +23,6 @@ use crate::cluster::get;
 /// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come between often.
 const TRIES: u32 = 5;
 
-/// The status of a missing right.
-const FORBIDDEN: u16 = 403;
 /// The statuses of internal failures, and of webhooks without support of dry runs.
 const NOT_OF_THE_WRITE: [u16; 2] = [400, 500];
 

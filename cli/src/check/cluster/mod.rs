@@ -14,7 +14,7 @@ use drift_kube::config::documents_in;
 use drift_kube::kinds::{KindError, WrittenKinds, examine_kind, find_lossy_version, locate_served_kind};
 use drift_kube::process::progress::Progress;
 use drift_kube::watch::read_secret;
-use drift_language::{Destination, DocumentName, Refused, Source, Target, Texts};
+use drift_language::{Destination, DocumentName, NeededSecret, Refused, Source, Target, Texts};
 use k8s_openapi::api::core::v1::ServiceAccount;
 
 use crate::check::document::{Document, Remark, Severity, Source as Text};
@@ -30,11 +30,15 @@ use troubles::{missing_targets, rate_trouble, scope_changes, secret_doubt, secre
 
 pub(super) mod activation;
 mod dry_run;
+mod first_polls;
 mod target_findings;
 mod troubles;
 
 /// Objects between two lines of progress: a page of a list.
 const COUNTED_ALOUD: u64 = 500;
+
+/// The HTTP status of a missing right.
+const FORBIDDEN: u16 = 403;
 
 /// Checks the live targets of a namespace.
 ///
@@ -233,16 +237,24 @@ async fn find_read_kind(client: &kube::Client, target: &Target, found: &mut Targ
 
 async fn find_secrets(client: &kube::Client, namespace: &str, target: &Target, found: &mut TargetFindings) {
     for needed in target.needed_secrets() {
-        match read_secret(client, namespace, &needed.name).await {
-            Ok(secret) => {
-                let labelled = secret.as_ref().map(|(label, secret)| (label.as_deref(), secret));
-                let trouble = secret_trouble(&needed, labelled).map(|trouble| (Severity::Error, trouble));
-                let doubt = || Some((Severity::Warning, secret_doubt(&needed, &secret.as_ref()?.1)?));
-                found.secrets.extend(trouble.or_else(doubt).map(|said| (needed.name.clone(), said)));
-            }
+        match examine_secret(client, namespace, &needed).await {
+            Ok(said) => found.secrets.extend(said.map(|said| (needed.name.clone(), said))),
             Err(error) => found.unasked(&format!("Secret {}", needed.name), error),
         }
     }
+}
+
+/// The problem or the doubt about a Secret that a target needs.
+async fn examine_secret(
+    client: &kube::Client,
+    namespace: &str,
+    needed: &NeededSecret,
+) -> Result<Option<(Severity, String)>, CallError> {
+    let secret = read_secret(client, namespace, &needed.name).await?;
+    let labelled = secret.as_ref().map(|(label, secret)| (label.as_deref(), secret));
+    let trouble = secret_trouble(needed, labelled).map(|trouble| (Severity::Error, trouble));
+    let doubt = || Some((Severity::Warning, secret_doubt(needed, &secret.as_ref()?.1)?));
+    Ok(trouble.or_else(doubt))
 }
 
 /// Finds the rights that the programs lack. A missing controller needs none.

@@ -34,7 +34,8 @@ impl TargetFindings {
     /// Takes the findings about a kind, and returns the kind and whether the target can work with it.
     pub(super) fn take(&mut self, text: &str, examined: ExaminedKind) -> (ResolvedKind, bool) {
         self.mistakes = examined.type_mistakes(text);
-        let ExaminedKind { kind, problems, unknown, stored, .. } = examined;
+        let ExaminedKind { kind, problems, doubts, unknown, stored, .. } = examined;
+        self.said.extend(doubts.into_iter().map(|doubt| (Severity::Warning, doubt)));
         let is_usable = problems.is_empty() && unknown.is_empty();
         problems.into_iter().for_each(|problem| self.error(problem));
         (self.unknown, self.stored) = (unknown, stored);

@@ -117,6 +117,20 @@ fn doubts_of_create(target: &Target) -> Vec<String> {
         let name = correct.create.get(position).and_then(|step| step.name.clone());
         doubts.push(format!("step {} {UNTRACEABLE}", name.unwrap_or_else(|| (position + 1).to_string())));
     }
+    if let Some(Destination::Http(correct)) = &target.correct.destination
+        && let Some((look_up, post)) = correct.unguarded_create()
+    {
+        let name = |position: usize| {
+            let name = correct.create.get(position).and_then(|step| step.name.clone());
+            name.unwrap_or_else(|| (position + 1).to_string())
+        };
+        doubts.push(format!(
+            "step {} is a POST without `when` after the look-up of step {}, which nothing in it uses: it is sent also if the look-up finds \
+             the resource; add a `when` that reads the look-up",
+            name(post),
+            name(look_up)
+        ));
+    }
     doubts
 }
 
@@ -158,13 +172,13 @@ fn without_key(keys: &[String]) -> Option<String> {
 
 /// Targets that write outside and whose identities name things in one scope.
 fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
-    let mut scopes = BTreeMap::<&str, &Target>::new();
+    let mut scopes = BTreeMap::<&str, Vec<&Target>>::new();
     let mut remarks = Vec::new();
     for (document, target) in targets.iter().filter(|(_, target)| writes(target)) {
-        let Some(first) = scopes.get(&*target.scope.name) else {
-            scopes.insert(&target.scope.name, target);
-            continue;
-        };
+        let others = scopes.entry(&*target.scope.name).or_default();
+        let first = others.iter().find(|other| !target.never_shares_identity(other)).copied();
+        others.push(target);
+        let Some(first) = first else { continue };
         let message = format!(
             "it writes to the scope that target `{}` writes to ({}): of objects with one identity only one has the external \
              resource, the others say IdentityTaken; give the targets a `scope` each if they mean different systems",

@@ -86,6 +86,21 @@ fn what_is_perhaps_not_meant_is_a_warning() {
         "{remarks:#?}"
     );
     assert_eq!(remarks.len(), 1);
+    let identified = |text: &str, identity: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with("identity:")).unwrap();
+        text.replace(line, &format!("  identity: \"{identity}\""))
+    };
+    for (left, right, warns) in [
+        ("db ${self.metadata.name}", "user ${self.metadata.name}", false),
+        ("${self.metadata.name}/a", "${self.metadata.name}/b", false),
+        ("db ${self.metadata.name}", "${self.metadata.name}", true),
+        ("db ${self.metadata.name}", "db-${self.metadata.name}", false),
+        ("db${self.metadata.name}", "db-${self.metadata.name}", true),
+    ] {
+        let (left, right) = (identified(&one, left), identified(&other, right));
+        let said = checked(&[("a.yaml", &left), ("b.yaml", &right)]).1;
+        assert_eq!(said.iter().any(|said| said.contains("writes to the scope")), warns, "{left} {right}: {said:?}");
+    }
     let scoped = target("b", "B", &format!("  scope: other\n{CORRECT}"));
     assert!(checked(&[("a.yaml", &one), ("b.yaml", &scoped)]).1.is_empty());
 
@@ -491,7 +506,7 @@ fn a_create_that_nobody_can_trace_is_a_warning() {
         (format!("{{{post}}}, {{name: make, {post}, {store}}}"), said("make")),
         (format!("{{{post}, {store}}}, {find}"), said("1")),
         (format!("{{{post}, {store}, idempotent: true}}"), String::new()),
-        (format!("{find}, {{{post}, {store}}}"), String::new()),
+        (format!("{find}, {{{post}, {store}, when: \"${{steps.find.status == 404}}\"}}"), String::new()),
         (format!("{{{post}}}"), String::new()),
     ];
     for (steps, expected) in table {
@@ -553,4 +568,25 @@ fn a_mask_that_an_update_carries_is_refused() {
     let (targets, remarks) = checked_with("mergeDeep(steps.look.body, merge(desired, {'apiKey': secrets.apiKey}))");
     assert_eq!(targets.len(), 1);
     assert!(!remarks.iter().any(|remark| remark.contains("/apiKey")), "{remarks:#?}");
+}
+
+#[test]
+fn a_post_that_ignores_its_look_up_is_doubted() {
+    let url = "url: \"https://h.example/x/${self.metadata.name}\"";
+    for (look_up, post, is_doubted) in [
+        ("method: GET", "method: POST", true),
+        ("method: POST, reads: true", "method: POST", true),
+        ("method: GET", "method: POST, when: \"${steps.look.status == 404}\"", false),
+        ("method: GET", "method: POST, body: {a: \"${steps.look.body.id}\"}", false),
+        ("method: GET", "method: POST, idempotent: true", false),
+        ("method: GET", "method: PUT", false),
+        ("method: PUT", "method: POST", false),
+    ] {
+        let create = format!("create: [{{name: look, {look_up}, {url}}}, {{{post}, {url}}}]");
+        let correct = CORRECT.replace(&format!("create: [{{method: POST, {url}}}]"), &create);
+        let (targets, said) = checked(&[("a.yaml", &target("a", "A", &correct))]);
+        assert_eq!(targets.len(), 1, "{said:?}");
+        let expected = "step 2 is a POST without `when` after the look-up of step look, which nothing in it uses";
+        assert_eq!(said.iter().any(|said| said.contains(expected)), is_doubted, "{look_up} {post}: {said:?}");
+    }
 }

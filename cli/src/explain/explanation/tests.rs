@@ -106,8 +106,7 @@ fn without_a_text_what_stands_is_told() {
     let target = target(TEXT);
     let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
     let trouble = "target t: the text is wrong".to_owned();
-    let target = ByLastGood { name: "t".to_owned(), objects: Vec::new(), trouble, missing_map: None };
-    let told = Explanation::unread(&target, "Proxy", &object);
+    let told = Explanation::unread(("t", trouble), "Proxy", &object);
     let expected = "Proxy u by target t (its last good text)
 asked       nothing: target t: the text is wrong
 stands      nothing yet
@@ -129,6 +128,16 @@ fn a_condition_says_when_it_was_last_written() {
     let told = told.with_writes(StatusWrites::of(&json!({"metadata": {"managedFields": [entry]}})));
     assert!(told.text(None).contains(&format!("{line}, last written 2026-01-01T00:02:00Z)")), "{}", told.text(None));
     assert_eq!(told.json()["written"], json!({"driftObserved": null, "driftCorrected": "2026-01-01T00:02:00Z"}));
+}
+
+#[test]
+fn nothing_follows_from_a_trial() {
+    for held in [&[][..], &["it is paused"]] {
+        let told = explanation(held, Shown::Absent).with_trial(Some("nothing: it was tried"));
+        let text = told.text(None);
+        assert!(text.ends_with("follows     nothing: it was tried\n"), "{text}");
+        assert_eq!((text.contains("held"), &told.json()["tried"]), (!held.is_empty(), &json!("nothing: it was tried")));
+    }
 }
 
 #[test]

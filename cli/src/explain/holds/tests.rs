@@ -4,7 +4,7 @@ use super::*;
 use drift_api::condition::{DesiredHash, Tag};
 use drift_api::names::{
     ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, GIVE_UP_ANNOTATION, HELD_CORRECTIONS_ANNOTATION,
-    PAUSED_ANNOTATION,
+    PAUSED_ANNOTATION, UNWRITTEN_ANNOTATION,
 };
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::fixtures::proxies::{TEXT, target};
@@ -71,6 +71,17 @@ fn a_dispute_is_told_whatever_the_verdict_is() {
             assert!(record == given_up || !held.contains("NotOurs"), "{held}");
         }
     }
+    let current = verdict(ObservedReason::InSync);
+    let object = disputed(&current, contested, "");
+    let facts = Facts { target: &correcting, is_deployed: true, object: &object, verdict: &current };
+    for held in
+        [holds(facts, &leases(&correcting, NOW), NOW.parse().unwrap()), stated_holds(facts, NOW.parse().unwrap())]
+    {
+        assert!(
+            held[0].contains("claim the same") && held[1].contains("it is in sync"),
+            "the dispute comes first: {held:?}"
+        );
+    }
     let observing = target(TEXT);
     let (current, nothing) = (verdict(ObservedReason::FieldsDiffer), Vec::<String>::new());
     let object = disputed(&current, taken, "x");
@@ -110,6 +121,27 @@ fn each_thing_that_holds_is_told() {
     other.poller.as_mut().unwrap().as_mut().unwrap()["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION] =
         json!("{}");
     assert!(holds(facts, &other, now)[0].contains("does not attest"));
+}
+
+#[test]
+fn a_verdict_that_is_not_written_is_not_awaited() {
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let differs = verdict(ObservedReason::FieldsDiffer);
+    let object = object(&verdict(ObservedReason::InSync), "correction 2, owns \"x\": updated", &json!({}));
+    let facts = Facts { target: &correcting, is_deployed: true, object: &object, verdict: &differs };
+    let mut leases = leases(&correcting, NOW);
+    let held = |leases: &Leases| holds(facts, leases, NOW.parse().unwrap()).join("; ");
+    let awaited =
+        "driftObserved is not True yet; a poll has to find it first, and 3 in a row while its verdict keeps changing";
+    assert!(held(&leases).contains(awaited), "{}", held(&leases));
+    let unwritten = json!({&correcting.name: {"word": "WriteRefused", "count": 1, "uids": ["u"]}}).to_string();
+    let annotations = &mut leases.poller.as_mut().unwrap().as_mut().unwrap()["metadata"]["annotations"];
+    annotations[UNWRITTEN_ANNOTATION] = json!(unwritten);
+    let held = held(&leases);
+    assert!(
+        held.starts_with("the API server does not take the poller's verdict") && !held.contains("not True yet"),
+        "{held}"
+    );
 }
 
 #[test]

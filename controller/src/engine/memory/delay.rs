@@ -96,6 +96,7 @@ impl Delay {
         }
         let tried = self.tried_mut();
         tried.unsent = 0;
+        tried.hastened = false;
         match outcome {
             Outcome::Doubtful(_, Uncertainty { why, retry_after, .. }) => {
                 tried.doubtful = tried.doubtful.saturating_add(1);
@@ -132,6 +133,12 @@ impl Delay {
     /// such a delay.
     pub fn send_anew(&mut self) -> bool {
         self.tried.as_mut().is_some_and(|tried| std::mem::take(&mut tried.unsent) > 0)
+    }
+
+    /// Ends the pause before the next correction, once. It is a courtesy towards other writers, so a person may shorten it.
+    /// A doubt, a running Job and a delay that the external system requested remain.
+    pub fn hasten(&mut self) {
+        self.tried_mut().hastened = true;
     }
 
     /// Returns true if the last correction could not be sent.
@@ -223,7 +230,7 @@ impl Delay {
     /// Returns the earliest start of the next correction. The pause since the last one follows from the largest of
     /// three counts: corrections in the last ten minutes (all for the current spec, a few for earlier ones),
     /// corrections in doubt, and `ineffective` (verified ones that healed nothing). A delay that the external system
-    /// requested applies too.
+    /// requested applies too. A request to [hasten](Self::hasten) ends the pause of all counts but that of doubts.
     #[must_use]
     pub fn ready_at(&self, ineffective: u32, now: Moment) -> Moment {
         let tried = self.tried();
@@ -231,7 +238,8 @@ impl Delay {
         let for_this_spec = recent().filter(|begun| **begun >= self.edited).count();
         let count = for_this_spec.max(recent().count().min(MOST_FOR_FORMER_SPECS as usize));
         let count = u32::try_from(count).unwrap_or(u32::MAX).max(tried.doubtful).max(ineffective);
-        let paced = self.last_begun() + Series::CORRECTION.delay(count);
+        let is_hastened = tried.hastened && tried.doubtful == 0;
+        let paced = if is_hastened { Moment::START } else { self.last_begun() + Series::CORRECTION.delay(count) };
         tried.not_before.map_or(paced, |not_before| paced.max(not_before))
     }
 

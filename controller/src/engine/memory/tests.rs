@@ -182,6 +182,54 @@ fn a_retry_request_is_tried_once_and_kept_until_sent() {
     assert!(!memory.retry_is_requested(Some("now")));
 }
 
+/// Returns the memory of a drifted object after four corrections at second 100, and the object with this retry request.
+fn delayed(outcome: &Outcome, request: &str) -> (ObjectMemory, LeanObject) {
+    use crate::engine::fixtures::Scene;
+    let scene = Scene::new().observed(ObservedReason::FieldsDiffer);
+    let mut memory = ObjectMemory::of(&scene.object, at(0));
+    for _ in 0..4 {
+        memory.begin(at(100), None);
+        memory.finish(&correction(Action::Update), outcome, at(100));
+    }
+    let asked = scene.with(|scene| scene.object.asked.get_or_insert_default().retry = Some(request.into()));
+    (memory, asked.object)
+}
+
+#[test]
+fn a_retry_request_ends_one_pause() {
+    let (mut memory, asked) = delayed(&Outcome::Applied, "now");
+    assert_eq!(memory.delay.ready_at(0, at(101)), at(118));
+    memory.observe(&asked, None, 10, at(101));
+    assert!(memory.delay.ready_at(0, at(101)) <= at(101));
+    memory.begin(at(101), Some("now"));
+    memory.finish(&correction(Action::Update), &Outcome::Applied, at(101));
+    memory.observe(&asked, None, 10, at(102));
+    assert_eq!(memory.delay.ready_at(0, at(102)), at(155), "the same request");
+}
+
+#[test]
+fn a_retry_request_ends_no_doubt_and_no_requested_delay() {
+    for (outcome, until) in [(doubtful(None), 118), (doubtful(Some(60)), 160)] {
+        let (mut memory, asked) = delayed(&outcome, "now");
+        memory.observe(&asked, None, 10, at(101));
+        assert_eq!(memory.delay.ready_at(0, at(101)), at(until), "{outcome:?}");
+        assert!(memory.delay.is_in_doubt());
+    }
+    let (mut memory, asked) = delayed(&Outcome::Applied, "now");
+    memory.delay.hold_until(at(130));
+    memory.observe(&asked, None, 10, at(101));
+    assert_eq!(memory.delay.ready_at(0, at(101)), at(130));
+}
+
+#[test]
+fn a_retry_request_in_sync_hastens_nothing_later() {
+    let (mut memory, asked) = delayed(&Outcome::Applied, "now");
+    let synced = crate::engine::fixtures::Scene::new().observed(ObservedReason::InSync).object;
+    memory.observe(&LeanObject { asked: asked.asked.clone(), ..synced }, None, 10, at(101));
+    memory.observe(&asked, None, 10, at(102));
+    assert_eq!(memory.delay.ready_at(0, at(102)), at(118));
+}
+
 #[test]
 fn the_first_retry_request_seen_is_old() {
     let mut memory = ObjectMemory::new(at(0), Some("a"));

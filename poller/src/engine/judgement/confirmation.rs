@@ -19,7 +19,7 @@ pub const FIRST_CONFIRMATION: Duration = Duration::from_secs(1);
 
 /// Consecutive drift findings that are needed while an object in sync flaps, for example if one of two backends is
 /// stale. In sync needs one finding, because a correction acts only on a drift verdict.
-const NEEDED_TO_FLIP: u32 = 3;
+pub const NEEDED_TO_FLIP: u32 = 3;
 
 /// Consecutive findings of one class.
 #[derive(Debug, Default)]

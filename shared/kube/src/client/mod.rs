@@ -28,6 +28,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::printable::printable;
 use futures::AsyncReadExt;
 use http::{Response, StatusCode};
 use kube::client::ClientBuilder;
@@ -259,15 +260,16 @@ pub(crate) fn not_asked_for(error: serde_json::Error) -> CallError {
 /// Returns the text of a refusal, without values of the object.
 ///
 /// The API server quotes values in the messages of a failed validation, and admission webhooks may quote anything. So
-/// only the fields and the name of the webhook are kept from those.
+/// only the fields and the name of the webhook are kept from those. The message of an admission policy is kept: the
+/// author of the policy writes it for the client.
 #[must_use]
 pub fn refusal_text(status: &Status) -> String {
     let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
     let fields: Vec<_> = causes.iter().map(|cause| format!("{} ({})", cause.field, cause.reason)).collect();
     let detail = if status.code == 403 && status.message.contains(MISSING_RIGHT) {
         clipped(&status.message)
-    } else if let Some(policy) = denying_policy(&status.message) {
-        format!("the admission policy {} denies it", clipped(policy))
+    } else if let Some((policy, said)) = denying_policy(&status.message) {
+        clipped(&format!("the admission policy {policy} denies it: {}", printable(said)))
     } else if let Some((webhook, _)) = status.message.split_once(" denied the request") {
         format!("{} denied the request", clipped(webhook))
     } else {
@@ -277,11 +279,12 @@ pub fn refusal_text(status: &Status) -> String {
     if detail.is_empty() { format!("{} {reason}", status.code) } else { format!("{} {reason}: {detail}", status.code) }
 }
 
-/// Returns the name of the admission policy that refused. The message of its rule may quote an object.
-fn denying_policy(message: &str) -> Option<&str> {
+/// Returns the name of the admission policy that refused, and the message of its rule.
+fn denying_policy(message: &str) -> Option<(&str, &str)> {
     let (_, rest) = message.split_once("ValidatingAdmissionPolicy '")?;
     let (policy, rest) = rest.split_once('\'')?;
-    rest.contains(" denied request: ").then_some(policy)
+    let (_, said) = rest.split_once(" denied request: ")?;
+    Some((policy, said))
 }
 
 /// Formats an error and its causes in one line.
@@ -324,9 +327,20 @@ mod tests {
             "message": "admission webhook \"policy.example\" denied the request: hunter2 is too short"});
         assert_eq!(refusal(webhook), "403 Forbidden: admission webhook \"policy.example\" denied the request");
         assert_eq!(refusal(json!({"code": 500, "message": "hunter2"})), "500 no reason given");
-        let policy = json!({"code": 403, "reason": "Forbidden", "details": {"causes": [{"message": "hunter2 is too short"}]},
-            "message": "proxies.demo \"a\" is forbidden: ValidatingAdmissionPolicy 'strong' with binding 'strong' denied request: hunter2 is too short"});
-        assert_eq!(refusal(policy), "403 Forbidden: the admission policy strong denies it");
+    }
+
+    #[test]
+    fn a_policy_is_quoted_in_its_own_words() {
+        let denied = |said: &str| {
+            let message = format!(
+                "proxies.demo \"a\" is forbidden: ValidatingAdmissionPolicy 'freeze' with binding 'all' denied request: {said}"
+            );
+            refusal(json!({"code": 403, "reason": "Forbidden", "message": message}))
+        };
+        let expected = "403 Forbidden: the admission policy freeze denies it: change freeze until Monday (CHG-4711)";
+        assert_eq!(denied("change freeze until Monday (CHG-4711)"), expected);
+        assert!(!denied("a\u{1b}[2J").contains('\u{1b}'));
+        assert!(denied(&"x".repeat(1000)).len() < 400);
     }
 
     #[test]

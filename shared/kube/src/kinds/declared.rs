@@ -21,12 +21,16 @@ impl ExaminedKind {
     /// Returns the templates of a target's text that certainly fail on some object of the kind.
     #[must_use]
     pub fn type_mistakes(&self, text: &str) -> Vec<TypeMistake> {
-        let schema = Schema { document: &self.document, kind: &self.kind };
-        let Some(root) = schema.of_kind() else { return Vec::new() };
-        let name = schema.name();
-        let kind = KindSchema { name: &name, root, document: &self.document, is_complete: schema.is_complete(root) };
-        type_mistakes(text, kind)
+        mistakes_by(&Schema { document: &self.document, kind: &self.kind }, text)
     }
+}
+
+/// Returns the templates of a target's text that certainly fail on some object of a kind with this schema.
+pub(super) fn mistakes_by(schema: &Schema<'_>, text: &str) -> Vec<TypeMistake> {
+    let Some(root) = schema.of_kind() else { return Vec::new() };
+    let name = schema.name();
+    let is_complete = schema.is_complete(root);
+    type_mistakes(text, KindSchema { name: &name, root, document: schema.document, is_complete })
 }
 
 /// Returns each read field that no object of the kind can have, with a message.

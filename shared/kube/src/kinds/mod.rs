@@ -26,7 +26,7 @@ use crate::client::{CallError, LIST_DEADLINE, ResolvedKind};
 use declared::{undeclared_fields, undeclared_status};
 use discovery::served_versions;
 use drift_language::{Target, UnknownField};
-use schema::{Schema, schema_problems};
+use schema::{Schema, schema_doubts, schema_problems};
 
 /// The reason why a kind cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,6 +75,8 @@ pub struct ExaminedKind {
     /// The additions that the kind needs to support the conditions, one sentence each, and the fields that a write through
     /// its version would take from stored objects.
     pub problems: Vec<String>,
+    /// Facts that keep a verdict from being written for a while, one sentence each.
+    pub doubts: Vec<String>,
     /// The fields that the target reads or writes and no object of the kind has.
     pub unknown: Vec<UnknownField>,
     /// The served version in which objects are stored, if a write through the kind's own version changes fields of them.
@@ -103,7 +105,8 @@ impl ExaminedKind {
         let (mut problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
         let stored = lossy.as_ref().and_then(|lossy| lossy.stored_kind(&kind));
         problems.extend(lossy.map(|lossy| lossy.to_string()));
-        Self { kind, problems, unknown, stored, document }
+        let doubts = schema_doubts(&schema);
+        Self { kind, problems, doubts, unknown, stored, document }
     }
 }
 

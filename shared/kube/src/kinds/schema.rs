@@ -4,6 +4,7 @@
 //! change. The target is rejected instead, with the addition to the CRD and its place. Pure.
 
 use kube::core::ApiResource;
+use regex_automata::meta::Regex;
 use serde_json::Value;
 
 use crate::client::ResolvedKind;
@@ -22,6 +23,16 @@ const FIELDS: [(&str, &str); 6] = [
 
 /// Path of the list of conditions in the schema of a kind's version.
 const CONDITIONS: &str = ".properties.status.properties.conditions";
+
+/// The conditions of both programs.
+const OWN_CONDITIONS: u64 = 2;
+
+/// Usual messages of both conditions, to try patterns with.
+const MESSAGES: [&str; 3] = [
+    "the external resource matches the spec [desired 2f0effaa9ac007e4, correction 2]",
+    "1 field differs: /size desired 2, observed \"x\" [desired 2f0effaa9ac007e4]",
+    "correction 1, owns \"web\": created [scope f1ad3af3]",
+];
 
 /// Fields that every object has, regardless of its schema.
 pub(super) const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
@@ -42,6 +53,12 @@ pub(super) fn schema_problems(schema: &Schema<'_>) -> Vec<String> {
         None => problems.push(format!("{} publishes no schema", schema.name())),
     }
     problems
+}
+
+/// Returns the facts about the kind that keep a verdict from being written for a while.
+#[must_use]
+pub(super) fn schema_doubts(schema: &Schema<'_>) -> Vec<String> {
+    schema.of_kind().and_then(|root| schema.required_status(root)).into_iter().collect()
 }
 
 /// Returns the message about a condition field that was dropped by the API server, with the required addition and its
@@ -72,14 +89,33 @@ impl<'a> Schema<'a> {
         if !resource.group.contains('.') {
             return format!("{} {problem}, and a built-in kind cannot be changed", self.name());
         }
+        format!("{} {problem}: add {addition} at {}", self.name(), self.place(place))
+    }
+
+    /// Formats a place below the version's schema in the CRD.
+    fn place(&self, place: &str) -> String {
+        let resource = &self.kind.resource;
         let place = if place.is_empty() { String::new() } else { format!(".schema.openAPIV3Schema{place}") };
-        format!(
-            "{} {problem}: add {addition} at .spec.versions[name={}]{place} of CustomResourceDefinition {}.{}",
-            self.name(),
-            resource.version,
-            resource.plural,
-            resource.group
-        )
+        let (version, plural, group) = (&resource.version, &resource.plural, &resource.group);
+        format!(".spec.versions[name={version}]{place} of CustomResourceDefinition {plural}.{group}")
+    }
+
+    /// Says that the API server refuses a status without fields that other writers set.
+    fn required_status(&self, root: &'a Value) -> Option<String> {
+        let status = self.property(root, "status")?;
+        let required = status.get("required").and_then(Value::as_array)?.iter().filter_map(Value::as_str);
+        let has_default =
+            |field: &str| self.property(status, field).is_some_and(|schema| schema.get("default").is_some());
+        let foreign: Vec<_> = required.filter(|field| *field != "conditions" && !has_default(field)).collect();
+        (!foreign.is_empty()).then(|| {
+            format!(
+                "{} requires {} in .status: until another writer has set them, the API server refuses each verdict of an object (Event \
+                 WriteRefused). If nothing sets them, remove them at {}",
+                self.name(),
+                foreign.join(", "),
+                self.place(".properties.status.required")
+            )
+        })
     }
 
     fn has_status_subresource(&self) -> bool {
@@ -150,8 +186,13 @@ impl<'a> Schema<'a> {
             }
             return vec![self.say("has a .status.conditions that is no list", "type: array", CONDITIONS)];
         }
+        let most = conditions.get("maxItems").and_then(Value::as_u64).filter(|most| *most < OWN_CONDITIONS);
+        let too_few = most.map(|most| {
+            let problem = format!("takes no more than {most} items in .status.conditions");
+            self.say(&problem, &format!("maxItems: {OWN_CONDITIONS} and the conditions of other writers"), CONDITIONS)
+        });
         let items = self.resolve(conditions.get("items").unwrap_or(&Value::Null));
-        self.item_problems(items, &format!("{CONDITIONS}.items"))
+        too_few.into_iter().chain(self.item_problems(items, &format!("{CONDITIONS}.items"))).collect()
     }
 
     fn item_problems(&self, items: &Value, place: &str) -> Vec<String> {
@@ -177,11 +218,11 @@ impl<'a> Schema<'a> {
         let required = items.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         let foreign: Vec<_> = required.filter(|field| FIELDS.iter().all(|(ours, _)| ours != field)).collect();
         if !foreign.is_empty() {
-            let problem = format!("requires {} in the items of .status.conditions", foreign.join(", "));
-            problems.push(self.say(
-                &problem,
-                "nothing but the six fields of a condition",
-                &format!("{place}.required"),
+            let fields = foreign.join(", ");
+            problems.push(format!(
+                "{} requires {fields} in the items of .status.conditions, which the programs do not write: remove {fields} at {}",
+                self.name(),
+                self.place(&format!("{place}.required"))
             ));
         }
         problems
@@ -197,10 +238,34 @@ impl<'a> Schema<'a> {
             let problem = format!("does not take {} as {field} in .status.conditions", missing.join(", "));
             return Some(self.say(&problem, "them", &format!("{place}.enum")));
         }
-        let most = schema.get("maxLength").and_then(Value::as_u64).filter(|_| field == "message")?;
-        let needed = MAX_MESSAGE_BYTES as u64;
-        let problem = format!("takes no more than {most} characters as message in .status.conditions");
-        (most < needed).then(|| self.say(&problem, &format!("maxLength: {needed} or more"), place))
+        let of_length = || self.length_problem(field, schema, place);
+        self.pattern_problem(field, schema, place).or_else(of_length)
+    }
+
+    /// Returns the problem if a pattern excludes a word or a usual message.
+    fn pattern_problem(&self, field: &str, schema: &Value, place: &str) -> Option<String> {
+        let pattern = schema.get("pattern").and_then(Value::as_str)?;
+        // The API server has another engine: what this one does not read is left to the dry run.
+        let regex = Regex::new(pattern).ok()?;
+        let written = if field == "message" { MESSAGES.to_vec() } else { words_of(field) };
+        let refused = written.into_iter().find(|text| !regex.is_match(*text))?;
+        let problem = format!("does not take `{refused}` as {field} in .status.conditions, by its pattern");
+        Some(self.say(&problem, "a pattern that takes it", &format!("{place}.pattern")))
+    }
+
+    /// Returns the problem if a field takes only shorter or longer texts than those that are written to it.
+    fn length_problem(&self, field: &str, schema: &Value, place: &str) -> Option<String> {
+        let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
+        let lengths = || words_of(field).into_iter().map(str::len);
+        let longest = if field == "message" { Some(MAX_MESSAGE_BYTES) } else { lengths().max() }? as u64;
+        if let Some(most) = limit("maxLength").filter(|most| *most < longest) {
+            let problem = format!("takes no more than {most} characters as {field} in .status.conditions");
+            return Some(self.say(&problem, &format!("maxLength: {longest} or more"), place));
+        }
+        let shortest = lengths().min()? as u64;
+        let least = limit("minLength").filter(|least| *least > shortest)?;
+        let problem = format!("takes no less than {least} characters as {field} in .status.conditions");
+        Some(self.say(&problem, &format!("minLength: {shortest} or less"), place))
     }
 
     /// Returns true if an object here has only declared fields.

@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use crate::client::ResolvedKind;
 use crate::kinds::ExaminedKind;
+use crate::kinds::declared::mistakes_by;
 use crate::kinds::definition::{Defined, Home, defined, resolved};
 use crate::kinds::lossy_version::{LossyVersion, lossy_by_definition};
+use crate::kinds::schema::Schema;
 use drift_language::cel::did_you_mean;
-use drift_language::{ObjectSelection, Target};
+use drift_language::{ObjectSelection, Target, TypeMistake, manifests_of};
 
 /// Group, kind and plural of Kubernetes' own kinds that targets select or their manifests create. The plurals are part
 /// of its API and never change.
@@ -113,12 +115,24 @@ impl WrittenKinds {
             return Some(ExaminedKind {
                 kind: resolved,
                 problems: vec![problem],
+                doubts: Vec::new(),
                 unknown: Vec::new(),
                 stored: None,
                 document: Value::Null,
             });
         };
         Some(ExaminedKind::by(document, resolved, lossy_by_definition(defined, &version), target))
+    }
+
+    /// Returns the type mistakes in the text of a target that cannot be loaded for another reason.
+    #[must_use]
+    pub fn type_mistakes(&self, text: &str) -> Vec<TypeMistake> {
+        let manifest = manifests_of(text).into_iter().next().unwrap_or_default();
+        let stated = |field: &str| manifest["spec"]["objects"][field].as_str().unwrap_or_default();
+        let Ok(version) = stated("apiVersion").parse::<GroupVersion>() else { return Vec::new() };
+        let Some(defined) = self.defined(&version, stated("kind")) else { return Vec::new() };
+        let Some(document) = defined.published(&version.version) else { return Vec::new() };
+        mistakes_by(&Schema { document: &document, kind: &defined.resolved(&version) }, text)
     }
 }
 
@@ -164,6 +178,19 @@ mod tests {
             "{other:?}"
         );
         assert_eq!((examined("v1", "Service"), examined("g.example/v1", "Cow")), (None, None));
+    }
+
+    #[test]
+    fn a_text_with_another_error_is_checked_for_types() {
+        let schema = json!({"properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}});
+        let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": "Cluster",
+            "names": {"kind": "Ox", "plural": "oxen"}, "versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}});
+        let kinds = WrittenKinds::read([&definition]);
+        let text = "spec:\n  objects: {apiVersion: g.example/v1, kind: Ox}\n  identity: \"${self.\"\n  compare: {desired: {a: \"${self.spec.size}\"}}";
+        let found = kinds.type_mistakes(text);
+        assert!(matches!(&*found, [one] if one.message.starts_with("`self.spec.size` may be missing")), "{found:?}");
+        assert!(kinds.type_mistakes("spec: [").is_empty() && kinds.type_mistakes("a: 1").is_empty());
+        assert!(kinds.type_mistakes(&text.replace("Ox", "Cow")).is_empty());
     }
 
     #[test]

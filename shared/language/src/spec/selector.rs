@@ -53,13 +53,15 @@ impl LabelSelector {
     /// Returns true if the labels of an object (`metadata.labels`) match.
     #[must_use]
     pub fn matches(&self, labels: Option<&Value>) -> bool {
-        if self.expressions.is_empty() {
-            return true;
-        }
+        self.expressions.is_empty() || self.unmet(labels).next().is_none()
+    }
+
+    /// Returns the requirements that the labels of an object do not meet, as they are written.
+    pub fn unmet(&self, labels: Option<&Value>) -> impl Iterator<Item = String> {
         let fields = labels.and_then(Value::as_object).into_iter().flatten();
         let texts = fields.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
         let labels: BTreeMap<String, String> = texts.collect();
-        self.expressions.iter().all(|expression| expression.matches(&labels))
+        self.expressions.iter().filter(move |expression| !expression.matches(&labels)).map(ToString::to_string)
     }
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cel::common::ast::{Expr, IdedExpr};
 
-use crate::types::infer::{Inference, parent};
+use crate::types::infer::{Found, Inference, first, parent};
 use crate::types::kind_schema::{Field, Place, Type};
 use crate::types::spelling::{spelled, with_optionals};
 
@@ -74,13 +74,17 @@ impl<'s, 'e> Inference<'s, 'e> {
         let instead = with_optionals(whole, at).map(|text| format!("write `{text}.orValue(…)`"));
         let read = spelled(at).unwrap_or_else(|| path.to_owned());
         let test = matches!(at.expr, Expr::Select(_)).then(|| format!("test `has({read})` before"));
-        let remedies: Vec<_> = instead.into_iter().chain(test).collect();
+        let mut remedies: Vec<_> = instead.into_iter().chain(test).chain(requirement(path)).collect();
+        let is_one = remedies.len() == 1;
+        if let Some(last) = remedies.last_mut().filter(|_| !is_one) {
+            last.insert_str(0, "or ");
+        }
         let message = format!(
             "`{read}` may be missing: {} neither requires it nor gives it a default; {}",
             self.kind.name,
-            remedies.join(", or ")
+            remedies.join(", ")
         );
-        self.report(at, message);
+        self.found.push(Found { node: first(at).id, message, missing: Some(path.to_owned()) });
     }
 
     /// Notes that the expression asks for a field, and so for all fields around it.
@@ -100,4 +104,11 @@ impl<'s, 'e> Inference<'s, 'e> {
             }
         }
     }
+}
+
+/// The addition to the definition after which every object has the field. Not for the status: a required field there would
+/// make the API server refuse a verdict that comes before it.
+fn requirement(path: &str) -> Option<String> {
+    let (parent, name) = path.rsplit_once('.')?;
+    path.starts_with("spec.").then(|| format!("add `{name}` to `required` of {parent} in the CRD"))
 }

@@ -15,6 +15,8 @@ pub(super) struct Found {
     /// The identifier of the node that it is about.
     pub(super) node: u64,
     pub(super) message: String,
+    /// The path of the field that may be missing, if that is the mistake. Further reads of it are the same mistake.
+    pub(super) missing: Option<String>,
 }
 
 /// Inference of one expression.
@@ -99,7 +101,7 @@ impl<'s, 'e> Inference<'s, 'e> {
     /// Notes a mistake.
     pub(super) fn report(&mut self, at: &IdedExpr, message: String) {
         if !self.is_silent {
-            self.found.push(Found { node: first(at).id, message });
+            self.found.push(Found { node: first(at).id, message, missing: None });
         }
     }
 
@@ -248,7 +250,7 @@ pub(super) fn parent(expression: &IdedExpr) -> Option<&IdedExpr> {
 }
 
 /// Returns the first node of an expression as it is written.
-fn first(expression: &IdedExpr) -> &IdedExpr {
+pub(super) fn first(expression: &IdedExpr) -> &IdedExpr {
     match &expression.expr {
         Expr::Select(select) => first(&select.operand),
         Expr::Call(CallExpr { target: Some(target), .. }) => first(target),

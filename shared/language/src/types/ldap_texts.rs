@@ -22,7 +22,7 @@ impl Check<'_> {
             let value = entry.value.as_text().map_or("…".to_owned(), |text| format!("\"{text}\""));
             let message =
                 format!("an attribute of an LDAP entry is a list of texts, and `{key}` is {kind}: write [{value}]");
-            self.found.push(TypeMistake { place: (at.line, at.column), message });
+            self.found.push((TypeMistake { place: (at.line, at.column), message }, None));
         }
     }
 

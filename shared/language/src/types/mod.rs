@@ -67,9 +67,40 @@ pub fn type_mistakes(document: &str, kind: KindSchema<'_>) -> Vec<TypeMistake> {
     assumed.insert("status".to_owned());
     check.visit(spec, &assumed);
     check.check_ldap(spec);
-    check.found.sort_by_key(|mistake| mistake.place);
-    check.found.dedup();
-    check.found
+    merged(check.found)
+}
+
+/// A mistake, and the path of the field that may be missing, if it is that.
+type Mistake = (TypeMistake, Option<String>);
+
+/// Other places of one mistake that its message names. A person finds the rest by the first ones.
+const MOST_PLACES: usize = 4;
+
+/// The mistakes in the order of their places, with one for each field that may be missing.
+fn merged(mut found: Vec<Mistake>) -> Vec<TypeMistake> {
+    found.sort_by_key(|(mistake, _)| mistake.place);
+    found.dedup();
+    let mut merged: Vec<(Mistake, Vec<usize>)> = Vec::new();
+    for (mistake, missing) in found {
+        let is_same = |known: &&mut (Mistake, Vec<usize>)| missing.is_some() && known.0.1 == missing;
+        match merged.iter_mut().find(is_same) {
+            Some((_, others)) => others.push(mistake.place.0),
+            None => merged.push(((mistake, missing), Vec::new())),
+        }
+    }
+    let told = |((mistake, _), mut lines): (Mistake, Vec<usize>)| {
+        lines.dedup();
+        lines.retain(|line| *line != mistake.place.0);
+        let more = lines.len().saturating_sub(MOST_PLACES);
+        let named: Vec<_> = lines.iter().take(MOST_PLACES).map(|line| format!("line {line}")).collect();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let message = match named.is_empty() {
+            true => mistake.message,
+            false => format!("{} (also {}{more})", mistake.message, named.join(", ")),
+        };
+        TypeMistake { message, ..mistake }
+    };
+    merged.into_iter().map(told).collect()
 }
 
 /// The paths of the status fields that a poll writes together with its verdict.
@@ -100,7 +131,7 @@ struct Check<'d> {
     steps: BTreeSet<String>,
     /// The status fields that are there once a poll has found drift.
     published: BTreeSet<String>,
-    found: Vec<TypeMistake>,
+    found: Vec<Mistake>,
 }
 
 impl Check<'_> {
@@ -178,7 +209,8 @@ impl Check<'_> {
                 let start = info.offset_for(found.node).and_then(|(start, _)| usize::try_from(start).ok()).unwrap_or(0);
                 let before = info.source.get(..start).map_or(0, |before| before.chars().count());
                 let at = node.locate(self.document, offset + before);
-                self.found.push(TypeMistake { place: (at.line, at.column), message: found.message });
+                let mistake = TypeMistake { place: (at.line, at.column), message: found.message };
+                self.found.push((mistake, found.missing));
             }
         }
     }

@@ -88,6 +88,33 @@ fn an_optional_field_needs_a_guard() {
 }
 
 #[test]
+fn each_missing_field_is_told_once_with_its_places() {
+    let document = "spec:\n  let:\n    at: self.spec.ttl\n  a: \"${self.spec.ttl}\"\n  b: \"${at + self.spec.ttl}\"\n  c: \"${self.spec['a-b']}\"\n  \
+                    d: \"${self.spec.members.map(m, m.weight)}\"\n  e: \"${self.spec.members[0].weight}\"\n  f: \"${self.spec.ttl}\"\n  \
+                    g: \"${self.spec.ttl}\"\n  h: \"${self.spec.ttl}\"\n  i: \"${self.spec.ttl}\"\n";
+    let found = mistakes(document);
+    let [ttl, quoted, weight] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(ttl.place.0, 4);
+    let expected = "write `self.spec.?ttl.orValue(…)`, test `has(self.spec.ttl)` before, or add `ttl` to `required` of spec in the CRD \
+                    (also line 5, line 9, line 10, line 11 and 1 more)";
+    assert!(ttl.message.ends_with(expected), "{}", ttl.message);
+    assert!(quoted.message.contains("or add `a-b` to `required` of spec in the CRD"), "{}", quoted.message);
+    assert!(
+        weight.message.ends_with("or add `weight` to `required` of spec.members[] in the CRD (also line 8)"),
+        "{}",
+        weight.message
+    );
+}
+
+#[test]
+fn advice_for_a_status_field_tests_the_field() {
+    let said = messages("self.status.id").concat();
+    assert!(said.ends_with("write `self.status.?id.orValue(…)`, or test `has(self.status.id)` before"), "{said}");
+    assert_eq!(messages("has(self.status) ? self.status.id : ''").len(), 1, "the status is always there");
+    assert_eq!(messages("has(self.status.id) ? self.status.id : ''"), Vec::<String>::new());
+}
+
+#[test]
 fn a_published_field_is_there_once_a_poll_found_drift() {
     let document = |action: &str| {
         format!(
@@ -252,7 +279,7 @@ fn conditions_of_a_target_guard_its_templates() {
             "spec:\n  {condition}\n  identity: \"${{self.spec.ttl}}\"\n  compare: {{desired: {{a: \"${{self.spec.ttl}}\"}}}}"
         )
     };
-    assert_eq!(mistakes(&guarded("interval: 1m")).len(), 2);
+    assert_eq!(mistakes(&guarded("interval: 1m")).len(), 1);
     assert_eq!(mistakes(&guarded("require: [{that: \"${has(self.spec.ttl)}\", else: x}]")), []);
     assert_eq!(mistakes(&guarded("suspendWhen: \"${!has(self.spec.ttl)}\"")), []);
     let step = |when: &str| {

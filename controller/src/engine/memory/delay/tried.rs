@@ -39,6 +39,8 @@ pub(super) struct Tried {
     pub(super) unseen_job: Option<AskedFor>,
     /// End of the wait for another Job of the object.
     pub(super) awaited_job: Option<Moment>,
+    /// True if a person asked to end the pause before the next correction.
+    pub(super) hastened: bool,
 }
 
 /// Record of an object without attempts.
@@ -57,6 +59,7 @@ impl Tried {
         unsent_at: Moment::START,
         unseen_job: None,
         awaited_job: None,
+        hastened: false,
     };
 
     /// Returns true if no part of it can cause a delay any more.
@@ -64,7 +67,8 @@ impl Tried {
         let Self { begun, doubtful, doubtful_hash, unstored_hash, deletions_undone, unsent, unseen_job, .. } = self;
         let is_settled = (*doubtful, *deletions_undone, *unsent) == (0, 0, 0)
             && (doubtful_hash, unstored_hash) == (&None, &None)
-            && unseen_job.is_none();
+            && unseen_job.is_none()
+            && !self.hastened;
         let waits = [self.not_before, self.awaited_job].into_iter().flatten().any(|until| until > now);
         is_settled && !waits && begun.back().is_none_or(|begun| now.is_past(*begun, REMEMBERED_FOR))
     }
@@ -75,6 +79,7 @@ impl Tried {
         self.unsent = 0;
         self.unstored_hash = None;
         self.not_before = None;
+        self.hastened = false;
     }
 
     pub(super) fn forget_doubt(&mut self) {

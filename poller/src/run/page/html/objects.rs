@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use drift_api::CorrectedReason;
 use maud::{Markup, html};
 
 use super::words::{age, name, span, value};
 use crate::engine::object::deletion::{DELETING, NO_VERDICT};
-use crate::engine::object::overview::{FieldChanges, Rank, RowCondition};
+use crate::engine::object::overview::{FieldChanges, ObjectRow, Rank, RowCondition};
 use crate::run::page::content::{Content, ShownObject};
 
 /// The sections of objects, with the section of targets after those that need attention.
@@ -91,10 +92,19 @@ fn card(content: &Content, object: ShownObject<'_>) -> Markup {
             }
             (difference(verdict))
             @if let Some(correction) = &row.correction { p { "Correction: " (note(correction)) } }
-            @if held.is_empty() { p.soft { "No known reason holds a correction." } }
+            @if held.is_empty() { p.soft { (unheld(row)) } }
             @for why in &held { p.held { strong { "Not corrected: " } (why) } }
             (command(content, object))
         }
+    }
+}
+
+/// The sentence about a drifted object that nothing holds. Its record names the failure of the last correction.
+fn unheld(row: &ObjectRow) -> &'static str {
+    let failed = |record: &RowCondition| record.reason == CorrectedReason::CorrectionFailed.as_str();
+    match row.correction.as_ref().is_some_and(failed) {
+        true => "The last correction failed, see above. Another one follows.",
+        false => "No known reason holds a correction.",
     }
 }
 

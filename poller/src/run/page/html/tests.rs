@@ -135,6 +135,18 @@ fn a_drifted_object_shows_desired_beside_observed() {
 }
 
 #[test]
+fn a_failed_correction_is_not_without_reason() {
+    let mut failed = drifted("web");
+    failed.correction = Some(condition(ConditionStatus::False, "CorrectionFailed", "the Secret is missing"));
+    let mut applied = drifted("web");
+    applied.correction = Some(condition(ConditionStatus::True, "CorrectionApplied", "updated"));
+    let shown = |row| text(&content("", vec![line("dns", vec![row])]));
+    let (failed, applied) = (shown(failed), shown(applied));
+    assert!(failed.contains("The last correction failed") && !failed.contains("No known reason"), "{failed}");
+    assert!(applied.contains("No known reason holds a correction."), "{applied}");
+}
+
+#[test]
 fn an_ambiguous_kind_is_explained_with_its_group() {
     let other = TargetLine { api_version: "v1".to_owned(), ..line("core", vec![drifted("b")]) };
     let text = text(&content("", vec![line("dns", vec![drifted("a")]), other]));

@@ -131,6 +131,7 @@ fn a_condition_that_requires_more_is_refused() {
     strict["required"] = json!(["type", "severity"]);
     let problems = schema_problems(&document(&status(&strict)), &kind());
     assert!(problems.len() == 1 && problems[0].contains("requires severity in"), "{problems:?}");
+    assert!(problems[0].contains("remove severity at .spec.versions[name=v1]"), "{problems:?}");
 }
 
 #[test]
@@ -166,6 +167,63 @@ fn a_field_that_is_too_narrow_for_ours_is_refused() {
     wide["properties"]["reason"]["enum"] = json!(["AsExpected"]);
     let problems = schema_problems(&document(&status(&wide)), &kind());
     assert!(problems.len() == 1 && problems[0].contains("does not take InSync, NotCreated"), "{problems:?}");
+}
+
+#[test]
+fn texts_that_our_conditions_never_fit_are_told() {
+    let of_item = |field: &str, key: &str, value: Value| {
+        let mut narrow = items();
+        narrow["properties"][field][key] = value;
+        schema_problems(&document(&status(&narrow)), &kind()).join("; ")
+    };
+    let usual = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
+    for (field, key, value, expected) in [
+        ("type", "pattern", json!(usual), ""),
+        ("reason", "pattern", json!("^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"), ""),
+        ("reason", "minLength", json!(1), ""),
+        ("reason", "maxLength", json!(1024), ""),
+        ("message", "pattern", json!("^[^{}]*$"), ""),
+        // Another engine may read it.
+        ("type", "pattern", json!("^(?!Ready)"), ""),
+        (
+            "type",
+            "pattern",
+            json!("^[A-Z]"),
+            "does not take `driftObserved` as type in .status.conditions, by its pattern",
+        ),
+        ("reason", "pattern", json!("^[a-z]+$"), "does not take `InSync` as reason"),
+        ("message", "pattern", json!("^[a-z ]*$"), "as message in .status.conditions, by its pattern"),
+        ("reason", "maxLength", json!(10), "takes no more than 10 characters as reason"),
+        ("reason", "minLength", json!(10), "takes no less than 10 characters as reason"),
+        ("type", "maxLength", json!(5), "takes no more than 5 characters as type"),
+    ] {
+        let said = of_item(field, key, value.clone());
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{field} {key} {value}: {said}");
+    }
+    let mut few = status(&items());
+    few["properties"]["conditions"]["maxItems"] = json!(1);
+    let said = schema_problems(&document(&few), &kind()).join("; ");
+    assert!(said.contains("takes no more than 1 items in .status.conditions: add maxItems: 2"), "{said}");
+}
+
+#[test]
+fn a_status_that_others_have_to_fill_is_doubted() {
+    let mut strict = status(&items());
+    strict["properties"]["phase"] = json!({"type": "string", "default": "New"});
+    let said = |strict: &Value, required: &[&str]| {
+        let mut strict = strict.clone();
+        strict["required"] = json!(required);
+        let document = document(&strict);
+        assert_eq!(schema_problems(&document, &kind()), Vec::<String>::new());
+        schema_doubts(&Schema { document: &document, kind: &kind() }).join("; ")
+    };
+    assert_eq!(said(&strict, &["conditions", "phase"]), "");
+    let doubt = said(&strict, &["conditions", "databaseName"]);
+    assert!(
+        doubt.starts_with("demo.example/v1 Proxy requires databaseName in .status: until another writer"),
+        "{doubt}"
+    );
+    assert!(doubt.contains(".properties.status.required of CustomResourceDefinition"), "{doubt}");
 }
 
 #[test]

@@ -30,6 +30,18 @@ enum TextPart {
 }
 
 impl TextTemplate {
+    /// Returns the literal text before the first expression, and that after the last one. A text without expressions is both.
+    #[must_use]
+    pub fn literal_ends(&self) -> (&str, &str) {
+        fn literal(part: Option<&TextPart>) -> &str {
+            match part {
+                Some(TextPart::Literal(text)) => text,
+                _ => "",
+            }
+        }
+        (literal(self.parts.first()), literal(self.parts.last()))
+    }
+
     /// Compiles a text.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! `correct.http`: corrections by requests to an HTTP server.
 
-use crate::cel::{DESIRED, EVERY_KEY, Expression, Scope};
+use crate::cel::{DESIRED, EVERY_KEY, Expression, STEPS, Scope};
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
 use crate::systems::actions::Actions;
@@ -58,6 +58,19 @@ impl HttpCorrect {
         let is_untraceable =
             |step: &HttpStep| step.request.method == Method::POST && !step.store.is_empty() && !step.idempotent;
         until_look_up.enumerate().find(|(_, step)| is_untraceable(step)).map(|(position, _)| position)
+    }
+
+    /// Indexes of a look-up of `create` and of a later POST that is sent whatever the look-up finds: it has no `when`, and
+    /// nothing in it uses an earlier step.
+    #[must_use]
+    pub fn unguarded_create(&self) -> Option<(usize, usize)> {
+        let look_up = self.create.iter().position(HttpStep::looks_up)?;
+        let is_unguarded = |step: &HttpStep| {
+            let is_write = step.request.method == Method::POST && !step.looks_up() && !step.idempotent;
+            is_write && step.when.is_none() && step.for_each.is_none() && !step.request.reads(STEPS)
+        };
+        let post = self.create.iter().skip(look_up).position(is_unguarded)?;
+        Some((look_up, look_up + post))
     }
 
     /// The fields in a write's URL and in the body of a deleting call. For a look-up, all of its fields.
