@@ -66,15 +66,20 @@ impl<'a> Schema<'a> {
         format!("{} {}", self.kind.resource.api_version, self.kind.resource.kind)
     }
 
-    /// Formats a problem, its fix, and the place below the version's schema in the CRD.
+    /// Formats a problem, what to add, and the place below the version's schema in the CRD.
     fn say(&self, problem: &str, addition: &str, place: &str) -> String {
+        self.say_how(problem, &format!("add {addition}"), place)
+    }
+
+    /// Formats a problem, its fix, and the place below the version's schema in the CRD.
+    fn say_how(&self, problem: &str, fix: &str, place: &str) -> String {
         let resource = &self.kind.resource;
         if !resource.group.contains('.') {
             return format!("{} {problem}, and a built-in kind cannot be changed", self.name());
         }
         let place = if place.is_empty() { String::new() } else { format!(".schema.openAPIV3Schema{place}") };
         format!(
-            "{} {problem}: add {addition} at .spec.versions[name={}]{place} of CustomResourceDefinition {}.{}",
+            "{} {problem}: {fix} at .spec.versions[name={}]{place} of CustomResourceDefinition {}.{}",
             self.name(),
             resource.version,
             resource.plural,
@@ -178,11 +183,8 @@ impl<'a> Schema<'a> {
         let foreign: Vec<_> = required.filter(|field| FIELDS.iter().all(|(ours, _)| ours != field)).collect();
         if !foreign.is_empty() {
             let problem = format!("requires {} in the items of .status.conditions", foreign.join(", "));
-            problems.push(self.say(
-                &problem,
-                "nothing but the six fields of a condition",
-                &format!("{place}.required"),
-            ));
+            let fix = format!("take {} out of the list", foreign.join(", "));
+            problems.push(self.say_how(&problem, &fix, &format!("{place}.required")));
         }
         problems
     }
@@ -195,7 +197,7 @@ impl<'a> Schema<'a> {
         let missing: Vec<&str> = words_of(field).into_iter().filter(|word| is_missing(word)).collect();
         if !missing.is_empty() {
             let problem = format!("does not take {} as {field} in .status.conditions", missing.join(", "));
-            return Some(self.say(&problem, "them", &format!("{place}.enum")));
+            return Some(self.say(&problem, &missing.join(", "), &format!("{place}.enum")));
         }
         let most = schema.get("maxLength").and_then(Value::as_u64).filter(|_| field == "message")?;
         let needed = MAX_MESSAGE_BYTES as u64;

@@ -130,7 +130,10 @@ fn a_condition_that_requires_more_is_refused() {
     let mut strict = items();
     strict["required"] = json!(["type", "severity"]);
     let problems = schema_problems(&document(&status(&strict)), &kind());
-    assert!(problems.len() == 1 && problems[0].contains("requires severity in"), "{problems:?}");
+    let expected = "demo.example/v1 Proxy requires severity in the items of .status.conditions: take severity out of the list at \
+                    .spec.versions[name=v1].schema.openAPIV3Schema.properties.status.properties.conditions.items.required of \
+                    CustomResourceDefinition proxies.demo.example";
+    assert_eq!(problems, [expected]);
 }
 
 #[test]
@@ -142,7 +145,9 @@ fn a_field_that_is_too_narrow_for_ours_is_refused() {
         (
             "type",
             json!({"type": "string", "enum": ["Ready", "driftObserved"]}),
-            format!("does not take driftCorrected as type in .status.conditions: add them {place}.type.enum {crd}"),
+            format!(
+                "does not take driftCorrected as type in .status.conditions: add driftCorrected {place}.type.enum {crd}"
+            ),
         ),
         (
             "message",
