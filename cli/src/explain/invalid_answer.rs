@@ -3,7 +3,7 @@
 
 use drift_api::condition::ObservedReason;
 use drift_api::printable::printable;
-use drift_language::{SecretValues, Target};
+use drift_language::{Format, SecretValues, Source, Target, fault_in};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_systems::{HttpReply, ReplyBody};
 use http::header::CONTENT_TYPE;
@@ -46,7 +46,15 @@ pub fn answer_lines(target: &Target, subject: Subject<'_>, reply: &HttpReply) ->
         (Err(why), ReplyBody::Whole(_)) => Some(why),
         (Err(_), ReplyBody::TooLarge | ReplyBody::Truncated) => None,
     };
-    std::iter::once(head).chain(begins).collect()
+    std::iter::once(head).chain(begins).chain(place_of_fault(target, reply)).collect()
+}
+
+/// The place at which an answer stops being JSON, where the target reads JSON.
+fn place_of_fault(target: &Target, reply: &HttpReply) -> Option<String> {
+    let (Source::Http(read), ReplyBody::Whole(bytes)) = (&target.read.source, &reply.body) else { return None };
+    let reads_json = !bytes.is_empty() && read.steps().all(|step| step.format == Format::Json);
+    let (line, byte) = fault_in(bytes).filter(|_| reads_json)?;
+    Some(format!("the body stops being JSON at line {line}, byte {byte}"))
 }
 
 /// The media type, without parameters.
@@ -111,7 +119,7 @@ mod tests {
     fn an_invalid_answer_is_shown_without_secrets() {
         let page = "<html>\n<body class=x>Not\u{1b}[2J Found<input name=csrf_token value=hunter2></body>";
         for (status, media, body, expected) in [
-            (404, "text/html; charset=utf-8", page, "<html> <body>Not [2J Found<input></body>"),
+            (404, "text/html; charset=utf-8", page, r"<html> <body>Not\u{1b}[2J Found<input></body>"),
             (200, "application/json", r#"{"password": "hunter2", "a": 1}"#, r#"{"a":1,"password":"(redacted)"}"#),
             (200, "", r#"{"password": "hunter2", "a""#, r#"{"password": (redacted), "a""#),
             (
@@ -126,6 +134,18 @@ mod tests {
             let media = if media.is_empty() { "no content type" } else { media.split(';').next().unwrap_or_default() };
             assert_eq!(lines[0], format!("the answer was status {status}, {media}, {} bytes", body.len()));
             assert_eq!(lines[1], format!("the body begins: {expected}"));
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_mistake_is_shown() {
+        for (body, expected) in [
+            ("<html>", Some("the body stops being JSON at line 1, byte 1")),
+            ("{\"a\":\n NaN}", Some("the body stops being JSON at line 2, byte 2")),
+            ("{}", None),
+        ] {
+            let lines = lines(200, "application/json", body);
+            assert_eq!(lines.get(2).map(String::as_str), expected, "{body}");
         }
     }
 

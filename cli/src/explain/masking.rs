@@ -2,7 +2,6 @@
 
 pub(super) mod session_names;
 
-use drift_api::printable::printable;
 use drift_api::secrets::secret_names::looks_secret;
 use drift_language::{ListKind, RulePlace, Target};
 use serde_json::Value;
@@ -87,10 +86,22 @@ fn mask_text(text: &str, place: Option<RulePlace<'_>>, is_secret: bool, names: f
     }
     match serde_json::from_str::<Value>(text) {
         Ok(inner) if inner.is_object() || inner.is_array() => {
-            mask(&inner, place.map(RulePlace::inside_text), is_secret, names).to_string()
+            let masked = mask(&inner, place.map(RulePlace::inside_text), is_secret, names);
+            // Shown as it came, unless something in it is hidden.
+            if masked == inner && is_all_of(&inner, text) { text.to_owned() } else { masked.to_string() }
         }
-        _ => printable(&without_userinfo(text)),
+        _ => without_userinfo(text),
     }
+}
+
+/// Returns true if a text of JSON has nothing beside the value: a key that is written twice hides the first one.
+fn is_all_of(value: &Value, text: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut bytes: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        bytes.sort_unstable();
+        bytes
+    };
+    sorted(&value.to_string()) == sorted(text)
 }
 
 /// The fields that differ, in the words of a condition, but more of them.
@@ -128,6 +139,15 @@ mod tests {
         for value in hidden {
             assert!(!masked(&value, None).to_string().contains("hunter2"), "{value}");
         }
+    }
+
+    #[test]
+    fn a_text_that_holds_json_is_shown_as_it_came() {
+        for text in ["{\"b\":2,\"a\":1}", "[ 1 ]", "{\"a\":1.0,\"u\":\"http://h/\"}", "a\tb\u{a0}"] {
+            assert_eq!(masked(&json!({ "t": text }), None), json!({ "t": text }));
+        }
+        let twice = masked(&json!({"t": "{\"password\":\"hunter2\",\"password\":5}"}), None);
+        assert_eq!(twice, json!({"t": "{\"password\":5}"}));
     }
 
     #[test]

@@ -22,6 +22,7 @@ use std::time::Duration;
 use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason, Verdict};
 use drift_api::names::{CONTROLLER_LEASE, PROJECTED_TOKENS};
 use drift_api::object::LeanObject;
+use drift_api::printable::printable_json;
 use drift_kube::process::clock;
 use drift_kube::program::settings::parse_lease_name;
 use drift_language::{Source, Target, to_yaml};
@@ -185,7 +186,7 @@ fn print(explanation: &Explanation, before: Option<&Explanation>, output: Explai
         _ if before.is_some_and(|before| before == explanation) => return Ok(()),
         ExplainOutput::Text if before.is_some() => format!("--- {}\n{}", clock::wall(), explanation.text(before)),
         ExplainOutput::Text => explanation.text(None),
-        ExplainOutput::Json => format!("{:#}\n", explanation.json()),
+        ExplainOutput::Json => printable_json(&format!("{:#}\n", explanation.json())),
         ExplainOutput::Yaml => {
             format!("{}{}", if before.is_some() { "---\n" } else { "" }, to_yaml(&explanation.json()))
         }

@@ -45,7 +45,7 @@ fn field(name: &str, value: &str) -> String {
 
 /// The text, or a mask if it contains one of the values.
 pub(super) fn concealed(hidden: &SecretValues, text: &str) -> String {
-    if hidden.occur_in(&Value::from(text)) { REDACTED.to_owned() } else { text.to_owned() }
+    if hidden.occur_in_line(text) { REDACTED.to_owned() } else { text.to_owned() }
 }
 
 /// A text or XML document without the secrets that its names show.
@@ -129,7 +129,7 @@ mod tests {
                 r#"v={"password":"(redacted)"}"#,
             ),
             ("application/x-www-form-urlencoded", "dsn=user%3Dme+password%3Dhunter2", "dsn=(redacted)"),
-            ("application/x-www-form-urlencoded", "u=http%3A%2F%2Fme%3Ahunter2%40h%2Fx", "u=http://h/x"),
+            ("application/x-www-form-urlencoded", "u=http%3A%2F%2Fme%3Ahunter2%40h%2Fx", "u=http://(redacted)@h/x"),
             (
                 "application/xml",
                 "<a><Password>hunter2</Password><b>1</b></a>",

@@ -111,9 +111,7 @@ fn http_lines_without(request: &HttpRequest, hidden: &SecretValues) -> Vec<Strin
 /// A URL as it is sent, without the secrets of its query and these values.
 pub(super) fn url_text(url: &Url, hidden: &SecretValues) -> String {
     let pair = |pair: &str| match form_urlencoded::parse(pair.as_bytes()).next() {
-        Some((name, value))
-            if (names_credential(&name) && !value.is_empty()) || hidden.occur_in(&Value::from(&*value)) =>
-        {
+        Some((name, value)) if (names_credential(&name) && !value.is_empty()) || hidden.occur_in_line(&value) => {
             format!("{}={REDACTED}", pair.split('=').next().unwrap_or_default())
         }
         _ => pair.to_owned(),

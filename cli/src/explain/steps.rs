@@ -75,7 +75,7 @@ fn of_destination(
     (target, uid): (&Target, &str),
     seen: Seen<'_>,
 ) -> Vec<String> {
-    let variables = seen.shown;
+    let Seen { shown: variables, real } = seen;
     match destination {
         Destination::Http(http) => {
             let written = [&*http.create, &http.update, &http.delete, &http.replace];
@@ -93,32 +93,33 @@ fn of_destination(
         }
         Destination::Job(job) => {
             let [create, update, delete] = [&job.create, &job.update, &job.delete].map(Option::as_slice);
-            parts(action, [create, update, delete, &[]]).map(|job| of_job(job, variables)).collect()
+            parts(action, [create, update, delete, &[]]).map(|job| of_job(job, seen)).collect()
         }
         Destination::Kubernetes(kubernetes) => {
             let Source::Kubernetes(read) = &target.read.source else { return Vec::new() };
             if action == "delete" {
-                return vec![deleted_resource(read, variables)];
+                return vec![deleted_resource(read, seen)];
             }
             let verb = if action == "create" { "create" } else { "apply" };
-            let manifest =
-                read.render(variables.object).and_then(|resource| kubernetes.render(&resource, uid, variables));
-            vec![
-                manifest.map_or_else(|error| unknown(&error), |manifest| format!("{verb} {}", masked(&manifest, None))),
-            ]
+            let manifest_of = |variables: &Variables<'_>| {
+                read.render(variables.object).and_then(|resource| kubernetes.render(&resource, uid, variables))
+            };
+            let line = |manifest| format!("{verb} {}", masked(&manifest, None));
+            vec![manifest_of(variables).map_or_else(|error| unknown(&error, manifest_of(real)), line)]
         }
         Destination::Nudge(nudge) => {
             let patch = nudge.render(variables).map(Value::Object);
             vec![patch.map_or_else(
-                |error| unknown(&error),
+                |error| unknown(&error, nudge.render(real)),
                 |patch| format!("patch the object with {}", masked(&patch, None)),
             )]
         }
     }
 }
 
-fn deleted_resource(read: &KubernetesRead, variables: &Variables<'_>) -> String {
-    read.render(variables.object).map_or_else(|error| unknown(&error), |resource| format!("delete {resource}"))
+fn deleted_resource(read: &KubernetesRead, seen: Seen<'_>) -> String {
+    let [shown, real] = [seen.shown, seen.real].map(|variables| read.render(variables.object));
+    shown.map_or_else(|error| unknown(&error, real), |resource| format!("delete {resource}"))
 }
 
 /// The beginning of a step: its name and timeout, if the target gives them.
@@ -136,7 +137,10 @@ fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: S
     }
     let lines_of = |variables: &Variables<'_>| match step.request.render(variables) {
         Ok(request) => http_lines(&request).into_iter().chain(credential.map(str::to_owned)).collect(),
-        Err(error) => vec![without_answers(step, all).unwrap_or_else(|| unknown(&error))],
+        Err(error) => {
+            let real = Variables { item: variables.item, ..*seen.real };
+            vec![without_answers(step, all).unwrap_or_else(|| unknown(&error, step.request.render(&real)))]
+        }
     };
     if let Some(for_each) = &step.for_each {
         let items = of_items(step, for_each, [seen.shown, seen.real], lines_of).into_iter();
@@ -166,7 +170,7 @@ fn of_statement(statement: &SqlStatement, seen: Seen<'_>) -> String {
     match statement.render(seen.shown) {
         Ok(Some(sql)) => format!("{name}{sql}"),
         Ok(None) => format!("{name}it is sent, and cannot be shown without what is masked here"),
-        Err(error) => format!("{name}{}", unknown(&error)),
+        Err(error) => format!("{name}{}", unknown(&error, statement.render(seen.real))),
     }
 }
 
@@ -176,17 +180,22 @@ fn of_change(step: &LdapStep, seen: Seen<'_>) -> String {
         (Ok(None), _) => format!("{name}skipped, since its `when` does not hold or it changes nothing"),
         (_, Ok(Some(change))) => format!("{name}{change}"),
         (_, Ok(None)) => format!("{name}it is sent, and cannot be shown without what is masked here"),
-        (_, Err(error)) => format!("{name}{}", unknown(&error)),
+        (real, Err(error)) => format!("{name}{}", unknown(&error, real)),
     }
 }
 
-fn of_job(job: &JobTemplate, variables: &Variables<'_>) -> String {
-    let rendered = job.render(variables);
-    rendered.map_or_else(|error| unknown(&error), |spec| format!("a Job: {}", masked(&spec, None)))
+fn of_job(job: &JobTemplate, seen: Seen<'_>) -> String {
+    let rendered = job.render(seen.shown);
+    rendered
+        .map_or_else(|error| unknown(&error, job.render(seen.real)), |spec| format!("a Job: {}", masked(&spec, None)))
 }
 
-fn unknown(error: &impl std::fmt::Display) -> String {
-    format!("unknown without the masked values: {error}")
+/// The line of a step that cannot be rendered from the masked values; `real` is the result with the values themselves.
+fn unknown<T, E: std::fmt::Display>(masked: &impl std::fmt::Display, real: Result<T, E>) -> String {
+    match real {
+        Ok(_) => format!("unknown without the masked values: {masked}"),
+        Err(error) => format!("not sent, since it cannot be rendered: {error}"),
+    }
 }
 
 #[cfg(test)]
@@ -231,6 +240,25 @@ mod tests {
         assert_eq!(updated, expected);
         assert!(rendered(HTTP, ObservedReason::InSync).is_empty());
         assert!(rendered("", ObservedReason::FieldsDiffer).is_empty());
+    }
+
+    #[test]
+    fn a_step_that_lacks_a_value_says_so() {
+        let step = |value: &str| {
+            let put = format!("{{method: PUT, url: 'http://h/', headers: {{X-A: \"v-${{{value}}}\"}}}}");
+            rendered(
+                &format!("\n  correct: {{mode: Correct, http: {{update: [{put}]}}}}\n"),
+                ObservedReason::FieldsDiffer,
+            )
+        };
+        let missing = "not sent, since it cannot be rendered: correct.http.update[0].headers.X-A: an optional without value \
+                       cannot stand inside a text; write .orValue(…)";
+        assert_eq!(step("self.spec.?none"), [missing]);
+        let masked = step("int(desired.token)").concat();
+        assert!(
+            masked.starts_with("unknown without the masked values: correct.http.update[0].headers.X-A: "),
+            "{masked}"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Tables always have colours; the stream that prints them removes them where no terminal shows them.
 
 use clap::builder::styling::{AnsiColor, Style};
+use drift_api::printable::printable_json;
 use drift_language::to_yaml;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ pub(super) fn whole_list((rows, troubles): (&[Row], &[String]), output: GetOutpu
     match output {
         GetOutput::Table | GetOutput::Wide if rows.is_empty() => String::new(),
         GetOutput::Table | GetOutput::Wide => table(&heads(output.is_wide()), &cells(rows, output, now), paint),
-        GetOutput::Json => format!("{:#}\n", items()),
+        GetOutput::Json => printable_json(&format!("{:#}\n", items())),
         GetOutput::Yaml => to_yaml(&items()),
         GetOutput::Name => rows.iter().map(name_line).collect(),
     }

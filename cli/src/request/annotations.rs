@@ -203,7 +203,7 @@ mod tests {
             (ObjectRequest::Retry, "driftpoller.dev/retry-requested-at=T --overwrite"),
             (ObjectRequest::GiveUp(Some("web".to_owned())), "driftpoller.dev/give-up=web --overwrite"),
             (ObjectRequest::GiveUp(Some("a b's".to_owned())), r"'driftpoller.dev/give-up=a b'\''s' --overwrite"),
-            (ObjectRequest::GiveUp(Some("\u{1b}c".to_owned())), "'driftpoller.dev/give-up=�c' --overwrite"),
+            (ObjectRequest::GiveUp(Some("\u{1b}c".to_owned())), "'driftpoller.dev/give-up=\\u{1b}c' --overwrite"),
             (ObjectRequest::EndGiveUp, "driftpoller.dev/give-up-"),
         ] {
             let typed = request.setting(&plain, "T").unwrap().kubectl(&proxies, &plain);

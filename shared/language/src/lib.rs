@@ -88,7 +88,7 @@ pub use target::{DesiredState, Target};
 pub use target_state::{Polls, StateRules, TargetState};
 pub use types::{KindSchema, TypeMistake, type_mistakes};
 pub use values::decimal::Decimal;
-pub use values::json::{JsonError, memory_of, parse_json};
+pub use values::json::{JsonError, fault_in, memory_of, parse_json};
 pub use values::names::{is_dns_label, is_dns_subdomain};
 pub use values::xml::{XmlError, parse_xml};
 pub use yaml::problem::{DocumentName, Problem};

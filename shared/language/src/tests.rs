@@ -448,6 +448,19 @@ fn a_wrong_item_hides_no_other_mistake() {
     assert_eq!(problems(&hosts).len(), 1, "{:?}", problems(&hosts));
 }
 
+#[test]
+fn a_missing_section_is_told_at_the_key_above() {
+    let (without, _) = LEAST.split_once("  compare:").unwrap();
+    let line = 1 + LEAST.lines().position(|line| line.starts_with("spec:")).unwrap();
+    for (added, others) in [("", 0), ("  allowHosts: [ht tp]\n", 1), ("  let: {a-b: '${1}', c: '${'}\n", 1)] {
+        let text = without.replace("spec:\n", &format!("spec:\n{added}"));
+        let found = parse_document(&name(), &text).unwrap_err();
+        let missing: Vec<_> = found.iter().filter(|problem| problem.message == "compare is missing").collect();
+        assert!(missing.len() == 1 && (missing[0].line, missing[0].column) == (line, 1), "{added} {found:?}");
+        assert!(found.len() > others, "{found:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

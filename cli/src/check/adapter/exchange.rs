@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use drift_api::printable::printable;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_language::Format;
@@ -123,10 +124,9 @@ impl Exchange {
     }
 }
 
-/// The status and the beginning of the body, without control characters, which could rule a terminal.
+/// The status and the beginning of the body, safe for a terminal.
 fn shown(reply: &Value) -> String {
     let text = reply["text"].as_str().unwrap_or_default();
-    let text: String =
-        text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(MAX_SHOWN).collect();
-    format!("{} {text}", reply["status"]).trim_end().to_owned()
+    let begins: String = text.chars().take(MAX_SHOWN).collect();
+    format!("{} {}", reply["status"], printable(begins.trim_end())).trim_end().to_owned()
 }

@@ -19,6 +19,7 @@ pub use self::unseen_create::UnseenCreate;
 use crate::collections::shared_text::SharedText;
 use crate::condition::{Condition, ConditionKind, CorrectedReason, DesiredHash, NotedSecrets};
 use crate::identity::{ResourceName, ScopeId};
+use crate::printable::printable_json;
 
 /// The text about a correction that was in progress when its process ended.
 const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
@@ -293,7 +294,8 @@ impl CorrectionStatus {
 
 impl fmt::Display for Claim {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.word(), serde_json::Value::from(&*self.name().identity))
+        let quoted = serde_json::Value::from(&*self.name().identity).to_string();
+        write!(formatter, "{} {}", self.word(), printable_json(&quoted))
     }
 }
 

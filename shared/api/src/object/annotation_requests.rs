@@ -39,6 +39,12 @@ impl LeanObject {
         self.asked.as_ref().map_or(0, |asked| asked.window_open_until)
     }
 
+    /// Returns true if the annotation that opens its windows is no time, so that it opens none.
+    #[must_use]
+    pub fn is_window_unreadable(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.is_window_unreadable)
+    }
+
     /// Returns the time of its deletion request, seconds since 1970. 0 if there is none or it is invalid.
     #[must_use]
     pub fn deletion_requested(&self) -> u32 {

@@ -107,6 +107,8 @@ pub struct AnnotationRequests {
     pub interval: Option<SharedText>,
     /// The time until which its windows are open, seconds since 1970. 0 if missing or invalid.
     pub window_open_until: u32,
+    /// True if the annotation that opens its windows is no RFC 3339 time.
+    pub is_window_unreadable: bool,
     /// The hash of the approved correction.
     pub approved: Option<SharedText>,
     /// `metadata.deletionTimestamp`, seconds since 1970. 0 if missing or invalid.
@@ -145,12 +147,14 @@ impl LeanObject {
             metadata.get("annotations").and_then(|all| all.get(name)).and_then(Value::as_str).map(SharedText::from)
         };
         let request = |name: &str| annotation(name).map(|value| cut(&value));
+        let open_until = annotation(names::WINDOW_OPEN_UNTIL_ANNOTATION);
         let asked = AnnotationRequests {
             poll: request(names::POLL_REQUESTED_ANNOTATION),
             retry: request(names::RETRY_REQUESTED_ANNOTATION),
             give_up: annotation(names::GIVE_UP_ANNOTATION),
             interval: request(names::INTERVAL_ANNOTATION),
-            window_open_until: annotation(names::WINDOW_OPEN_UNTIL_ANNOTATION).map_or(0, |time| since_epoch(&time)),
+            window_open_until: open_until.as_deref().map_or(0, since_epoch),
+            is_window_unreadable: open_until.is_some_and(|time| time.parse::<Timestamp>().is_err()),
             approved: request(names::APPROVED_ANNOTATION),
             deletion: since_epoch(text("deletionTimestamp")),
         };
@@ -255,8 +259,11 @@ impl LeanObject {
     }
 }
 
+/// Returns the seconds since 1970, at most those of the year 2106, in which 32 bits end. 0 for an invalid time and for one
+/// before 1970.
 fn since_epoch(time: &str) -> u32 {
-    time.parse::<Timestamp>().ok().and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
+    let seconds = time.parse::<Timestamp>().map_or(0, |time| time.as_second().max(0));
+    u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
 fn cut(request: &str) -> SharedText {
@@ -328,6 +335,26 @@ mod tests {
             assert_eq!(brakes(json!({ names::ORPHAN_ANNOTATION: value })), (false, holds), "{value}");
         }
         assert_eq!(brakes(Value::Null), (false, false));
+    }
+
+    #[test]
+    fn a_far_end_of_a_window_is_kept() {
+        let until = |time: &str| {
+            let object = json!({"metadata": {"annotations": {names::WINDOW_OPEN_UNTIL_ANNOTATION: time}}});
+            let object = LeanObject::prune(&object, &FieldPaths::default());
+            (object.window_open_until(), object.is_window_unreadable())
+        };
+        for (time, expected) in [
+            ("2026-01-01T00:00:00Z", 1_767_225_600),
+            ("2106-02-07T06:28:15Z", u32::MAX),
+            ("2999-01-01T00:00:00Z", u32::MAX),
+            ("1960-01-01T00:00:00Z", 0),
+            ("tomorrow", 0),
+            ("2026-01-01", 0),
+        ] {
+            let is_time = time.ends_with('Z');
+            assert_eq!(until(time), (expected, !is_time), "{time}");
+        }
     }
 
     #[test]

@@ -83,13 +83,18 @@ impl<'a> Schema<'a> {
         format!("{} {}", self.kind.resource.api_version, self.kind.resource.kind)
     }
 
-    /// Formats a problem, its fix, and the place below the version's schema in the CRD.
+    /// Formats a problem, what to add, and the place below the version's schema in the CRD.
     fn say(&self, problem: &str, addition: &str, place: &str) -> String {
+        self.say_how(problem, &format!("add {addition}"), place)
+    }
+
+    /// Formats a problem, its fix, and the place below the version's schema in the CRD.
+    fn say_how(&self, problem: &str, fix: &str, place: &str) -> String {
         let resource = &self.kind.resource;
         if !resource.group.contains('.') {
             return format!("{} {problem}, and a built-in kind cannot be changed", self.name());
         }
-        format!("{} {problem}: add {addition} at {}", self.name(), self.place(place))
+        format!("{} {problem}: {fix} at {}", self.name(), self.place(place))
     }
 
     /// Formats a place below the version's schema in the CRD.
@@ -219,11 +224,9 @@ impl<'a> Schema<'a> {
         let foreign: Vec<_> = required.filter(|field| FIELDS.iter().all(|(ours, _)| ours != field)).collect();
         if !foreign.is_empty() {
             let fields = foreign.join(", ");
-            problems.push(format!(
-                "{} requires {fields} in the items of .status.conditions, which the programs do not write: remove {fields} at {}",
-                self.name(),
-                self.place(&format!("{place}.required"))
-            ));
+            let problem =
+                format!("requires {fields} in the items of .status.conditions, which the programs do not write");
+            problems.push(self.say_how(&problem, &format!("remove {fields}"), &format!("{place}.required")));
         }
         problems
     }
@@ -236,7 +239,7 @@ impl<'a> Schema<'a> {
         let missing: Vec<&str> = words_of(field).into_iter().filter(|word| is_missing(word)).collect();
         if !missing.is_empty() {
             let problem = format!("does not take {} as {field} in .status.conditions", missing.join(", "));
-            return Some(self.say(&problem, "them", &format!("{place}.enum")));
+            return Some(self.say(&problem, &missing.join(", "), &format!("{place}.enum")));
         }
         let of_length = || self.length_problem(field, schema, place);
         self.pattern_problem(field, schema, place).or_else(of_length)

@@ -498,7 +498,7 @@ fn texts_take_scalars_only() {
         ("${self.spec.none}", Err("here: a null cannot stand inside a text")),
         ("${self.spec.list}", Err("here: a list cannot stand inside a text")),
         ("${self.spec.map}", Err("here: a map cannot stand inside a text")),
-        ("${self.spec.?x}", Err("here: an optional without value cannot stand inside a text")),
+        ("${self.spec.?x}", Err("here: an optional without value cannot stand inside a text; write .orValue(…)")),
     ];
     for (template, expected) in table {
         assert_eq!(text(template), expected.map(str::to_owned).map_err(str::to_owned), "{template}");

@@ -7,7 +7,17 @@ use std::borrow::Cow;
 use serde_json::{Number, Value};
 
 use crate::values::decimal::Decimal;
+use crate::values::json::parse_json;
 use crate::values::units::{parse_duration, parse_quantity, parse_timestamp};
+
+/// Maximum number of values in one text that holds JSON, the same as for a response.
+const MAX_JSON_NODES: usize = 200_000;
+
+/// Parses a text that holds JSON.
+#[must_use]
+pub fn json_of(text: &str) -> Option<Value> {
+    parse_json(text.as_bytes(), MAX_JSON_NODES).ok()
+}
 
 /// Form in which a value is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +43,8 @@ pub enum Meaning<'v> {
     Truth(bool),
     /// A number, written as one or in the notation of a form.
     Number(Decimal),
+    /// A point in time, in seconds since 1970. No number is one.
+    Time(Decimal),
     /// A text value.
     Text(Cow<'v, str>),
 }
@@ -53,32 +65,54 @@ impl Form {
         Self::WORDS.iter().find(|(_, form)| *form == self).map_or("", |(word, _)| word)
     }
 
+    /// The type of its values in messages. `None` if every value has the form.
+    const fn noun(self) -> Option<&'static str> {
+        match self {
+            Self::Quantity => Some("quantity"),
+            Self::Number => Some("number"),
+            Self::Duration => Some("duration"),
+            Self::Timestamp => Some("time"),
+            Self::Json => Some("JSON"),
+            Self::CaseInsensitive => None,
+        }
+    }
+
+    /// Parses a value in the notation of the form. `None` if it is none.
+    fn parse(self, value: &Value) -> Option<Meaning<'_>> {
+        match (self, value) {
+            (Self::Quantity, Value::String(text)) => parse_quantity(text).map(Meaning::Number),
+            (Self::Number, Value::String(text)) => Decimal::parse(text).map(Meaning::Number),
+            (Self::Duration, Value::String(text)) => parse_duration(text).map(Meaning::Number),
+            (Self::Timestamp, Value::String(text)) => parse_timestamp(text).map(Meaning::Time),
+            (Self::CaseInsensitive, Value::String(text)) => Some(Meaning::Text(Cow::Owned(without_case(text)))),
+            (Self::Quantity | Self::Number | Self::Duration, Value::Number(number)) => {
+                Decimal::of(number).map(Meaning::Number)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the type, if a scalar is no value of it.
+    pub(super) fn type_missed_by(self, value: &Value) -> Option<&'static str> {
+        let is_value = match (self, value) {
+            (_, Value::Null | Value::Array(_) | Value::Object(_)) => true,
+            (Self::Json, Value::String(text)) => json_of(text).is_some(),
+            (Self::Json, _) => true,
+            _ => self.parse(value).is_some(),
+        };
+        self.noun().filter(|_| !is_value)
+    }
+
     /// Returns true if the form yields numbers, to which a tolerance applies.
     pub(super) const fn is_numeric(self) -> bool {
         !matches!(self, Self::CaseInsensitive | Self::Json)
     }
 }
 
-/// Normalises a scalar. `None` if the form cannot parse it, and for null, lists and maps.
+/// Normalises a scalar. A value that is none of the form, such as `infinity` in place of a time, means itself. `None` for
+/// null, lists and maps.
 pub(super) fn meaning(form: Option<Form>, value: &Value) -> Option<Meaning<'_>> {
-    let parse = match form {
-        None | Some(Form::Json) => return plain_meaning(value),
-        Some(Form::CaseInsensitive) => {
-            return match value {
-                Value::String(text) => Some(Meaning::Text(Cow::Owned(without_case(text)))),
-                other => plain_meaning(other),
-            };
-        }
-        Some(Form::Quantity) => parse_quantity,
-        Some(Form::Number) => Decimal::parse,
-        Some(Form::Duration) => parse_duration,
-        Some(Form::Timestamp) => parse_timestamp,
-    };
-    match value {
-        Value::String(text) => parse(text).map(Meaning::Number),
-        Value::Number(number) if form != Some(Form::Timestamp) => Decimal::of(number).map(Meaning::Number),
-        _ => None,
-    }
+    form.and_then(|form| form.parse(value)).or_else(|| plain_meaning(value))
 }
 
 fn plain_meaning(value: &Value) -> Option<Meaning<'_>> {
@@ -90,9 +124,16 @@ fn plain_meaning(value: &Value) -> Option<Meaning<'_>> {
     }
 }
 
-/// Converts to upper case and back, because some letters have several lower-case forms.
+/// Folds the case of each letter by itself: to upper case and back, because some letters have several lower-case forms.
+/// A letter whose other case is several letters stays, so that `STRASSE` and `straße` differ.
 fn without_case(text: &str) -> String {
-    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+    text.chars().map(|letter| single(single(letter, char::to_uppercase), char::to_lowercase)).collect()
+}
+
+/// Returns the letter in the other case, if that is one letter.
+fn single<I: Iterator<Item = char> + ExactSizeIterator>(letter: char, change: fn(char) -> I) -> char {
+    let mut changed = change(letter);
+    if changed.len() == 1 { changed.next().unwrap_or(letter) } else { letter }
 }
 
 /// Returns true if two scalars have the same meaning, numbers within the tolerance.
@@ -104,7 +145,8 @@ pub(super) fn is_same(form: Option<Form>, tolerance: Option<Decimal>, desired: &
         }
     }
     match (meaning(form, desired), meaning(form, observed), tolerance) {
-        (Some(Meaning::Number(expected)), Some(Meaning::Number(real)), Some(tolerance)) => {
+        (Some(Meaning::Number(expected)), Some(Meaning::Number(real)), Some(tolerance))
+        | (Some(Meaning::Time(expected)), Some(Meaning::Time(real)), Some(tolerance)) => {
             expected.is_within(tolerance, real)
         }
         (Some(expected), Some(real), _) => expected == real,
@@ -153,17 +195,36 @@ mod tests {
         }
         let different = [
             (Form::Quantity, json!("1G"), json!("1Gi")),
-            (Form::Quantity, json!("x"), json!("x")),
+            (Form::Quantity, json!("x"), json!("y")),
             (Form::Number, json!("9007199254740993"), json!(9_007_199_254_740_992_u64)),
             (Form::Number, json!("5"), json!("five")),
             (Form::Number, json!(1), json!(true)),
             (Form::Timestamp, json!("2026-01-01T00:00:00Z"), json!(1_767_225_600)),
             (Form::CaseInsensitive, json!("a"), json!("b")),
             (Form::CaseInsensitive, json!("1"), json!(1)),
+            (Form::CaseInsensitive, json!("STRASSE"), json!("straße")),
+            (Form::CaseInsensitive, json!("ﬁ"), json!("fi")),
         ];
         for (form, desired, observed) in different {
             assert!(!same(form, desired.clone(), observed.clone()), "{form:?} {desired} {observed}");
         }
+    }
+
+    #[test]
+    fn equal_words_are_equal_under_every_form() {
+        for (_, form) in Form::WORDS {
+            for word in ["infinity", "unlimited", "auto", "", "5%", "1 Gi", "{"] {
+                assert!(same(form, json!(word), json!(word)), "{form:?} {word}");
+                for other in
+                    [json!("never"), json!(5), json!("5"), json!(true), json!("1h"), json!("2026-01-01T00:00:00Z")]
+                {
+                    assert!(!same(form, json!(word), other.clone()), "{form:?} {word} {other}");
+                    assert!(!same(form, other.clone(), json!(word)), "{form:?} {other} {word}");
+                }
+            }
+        }
+        assert!(same(Form::Timestamp, json!(1), json!(1.0)), "what is no time is compared plainly");
+        assert!(same(Form::Duration, json!(true), json!(true)) && !same(Form::Duration, json!(true), json!("true")));
     }
 
     #[test]
@@ -175,6 +236,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn equal_values_are_same_whatever_the_form(text in "\\PC{0,8}|[-+0-9.eEinumkKMGThsdwTZ:{}\"%]{0,12}", number: i64) {
+            for (_, form) in Form::WORDS {
+                prop_assert!(same(form, json!(text.clone()), json!(text.clone())), "{form:?}");
+                prop_assert!(same(form, json!(number), json!(number)), "{form:?}");
+            }
+        }
+
         #[test]
         fn plain_numbers_are_same_where_they_mean_the_same(left: f64, right: i64) {
             for (expected, real) in [(json!(left), json!(right)), (json!(right as f64), json!(right)), (json!(left), json!(left))] {

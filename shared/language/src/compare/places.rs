@@ -26,8 +26,6 @@ pub(super) struct PlaceRules {
     pub(super) list_path: String,
     pub(super) extra: Option<Extra>,
     pub(super) form: Option<Form>,
-    /// The path that sets the form.
-    pub(super) form_path: String,
     pub(super) tolerance: Option<Decimal>,
     pub(super) flags: Flags,
     pub(super) redacts_below: bool,
@@ -130,7 +128,6 @@ impl Finder<'_> {
             list_path,
             extra: extra.or(place.refuses_extra.then_some(Extra::Drift)),
             form: place.form.and_then(|number| tree.node(number).effects.form),
-            form_path: place.form.map(|number| tree.node(number).path.clone()).unwrap_or_default(),
             tolerance: place.tolerance.and_then(|number| tree.node(number).effects.tolerance),
             flags: place.flags,
             redacts_below: nodes().any(|node| node.children().any(|child| tree.redacts_within(child))),

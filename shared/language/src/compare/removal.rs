@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::fitness::json_of;
-use super::form::Form;
+use super::form::{Form, json_of};
 use super::rules::RulePlace;
 
 /// The kind of paths to remove.

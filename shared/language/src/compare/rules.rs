@@ -126,11 +126,6 @@ impl<'r> RulePlace<'r> {
         self.here.form
     }
 
-    /// The path that sets the form, as written.
-    pub(super) fn form_path(self) -> &'r str {
-        &self.here.form_path
-    }
-
     /// The path that sets the list kind, as written.
     pub(super) fn list_path(self) -> &'r str {
         &self.here.list_path
@@ -183,10 +178,16 @@ impl<'r> RulePlace<'r> {
         self.here.has_rules_below
     }
 
-    /// Normalises a scalar here. `None` if the form cannot parse it.
+    /// Normalises a scalar here. `None` for null, lists and maps.
     #[must_use]
     pub fn meaning(self, value: &Value) -> Option<Meaning<'_>> {
         form::meaning(self.form(), value)
+    }
+
+    /// Returns the type that the form here compares, if a scalar is no value of it: `time` for `infinity`.
+    #[must_use]
+    pub fn type_missed_by(self, value: &Value) -> Option<&'static str> {
+        self.form()?.type_missed_by(value)
     }
 
     /// Returns true if two scalars here have the same meaning.

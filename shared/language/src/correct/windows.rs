@@ -65,9 +65,13 @@ impl Correct {
         let until = self.outside_window(object, now)?;
         let (what, key) = if object.deleting { ("deletions", "deletionWindows") } else { ("corrections", "windows") };
         let opening = until.strftime("%Y-%m-%d %H:%M:%S UTC");
+        let own = match object.is_window_unreadable() {
+            true => "is no time, so that it opens none; write for example 2026-01-02T03:04:05Z",
+            false => "opens one for this object",
+        };
         let sentence = format!(
             "{what} begin only in a window of `correct.{key}` (OutsideWindow); the next one opens at {opening}, and the annotation \
-             {WINDOW_OPEN_UNTIL_ANNOTATION} opens one for this object"
+             {WINDOW_OPEN_UNTIL_ANNOTATION} {own}"
         );
         Some(Hold { word: "OutsideWindow", until: Some(until), sentence })
     }
@@ -127,6 +131,23 @@ mod tests {
             duration: Duration::from_hours(*hours),
         };
         Windows(list.iter().map(window).collect())
+    }
+
+    #[test]
+    fn an_annotation_opens_a_window_or_is_named_as_unreadable() {
+        let text = "{mode: Correct, windows: [{cron: '0 22 * * *', duration: 1h}], http: {}}";
+        let text = crate::fixtures::proxies::TEXT.trim_end().to_owned()
+            + &format!("\n  correct: {}\n", text.replace("{}", "{update: [{method: PUT, url: 'http://h/x'}]}"));
+        let correct = crate::fixtures::target(&text).correct;
+        let hold = |until: &str| {
+            let annotations = json!({ WINDOW_OPEN_UNTIL_ANNOTATION: until });
+            let object = LeanObject::prune(&json!({"metadata": {"annotations": annotations}}), &FieldPaths::default());
+            correct.window_hold(&object, "2026-01-02T12:00:00Z".parse().unwrap()).map(|hold| hold.sentence)
+        };
+        assert_eq!(hold("2026-01-02T12:00:01Z"), None);
+        assert_eq!(hold("2999-01-01T00:00:00Z"), None);
+        assert!(hold("2026-01-02T11:59:59Z").is_some_and(|said| said.ends_with("opens one for this object")));
+        assert!(hold("tomorrow").is_some_and(|said| said.contains("window-open-until is no time")));
     }
 
     #[test]

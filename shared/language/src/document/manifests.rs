@@ -125,11 +125,12 @@ fn documents_of(lines_before: usize, part: &Arc<str>) -> Vec<FoundDocument> {
     }
 }
 
-/// Returns every manifest of a text as a value. Lists are expanded. Invalid YAML is skipped, because it is
+/// Returns every manifest of a text as the value that kubectl would send. Lists are expanded. Invalid YAML is skipped, because it is
 /// not a manifest.
 #[must_use]
 pub fn manifests_of(text: &str) -> Vec<Value> {
-    let values = parts(text).into_iter().filter_map(|(_, part)| yaml::parse(&part).ok()).map(|root| root.to_json());
+    let value = |part: String| yaml::parse(&part).ok().map(|root| root.to_json_of_manifest(&part));
+    let values = parts(text).into_iter().filter_map(|(_, part)| value(part));
     let of_list = |value: Value| match value.get("items").and_then(Value::as_array) {
         Some(items) => items.clone(),
         None => vec![value],
@@ -267,5 +268,70 @@ items:
         let kinds: Vec<_> = found.iter().map(|manifest| manifest["kind"].as_str().unwrap_or("-")).collect();
         assert_eq!(kinds, ["Service", "ConfigMap", "-", "ConfigMap"], "what is broken is none");
         assert_eq!(found[3]["metadata"]["name"], "other");
+    }
+
+    /// Scalars, and what kubectl 1.36 makes of them (`kubectl label --local -f FILE a=b -o json`).
+    const SCALARS: [(&str, &str); 47] = [
+        ("0644", "420"),
+        ("-0755", "-493"),
+        ("0o17", "15"),
+        ("0o8", r#""0o8""#),
+        ("08", "8"),
+        ("07.5", "7.5"),
+        ("00", "0"),
+        ("-0", "0"),
+        ("0_7", "7"),
+        ("0777_1", "4089"),
+        ("1_000", "1000"),
+        ("1__0", "10"),
+        ("_1", r#""_1""#),
+        ("0x1f", "31"),
+        ("0X1F", "31"),
+        ("0x", r#""0x""#),
+        ("0b11", "3"),
+        ("0b2", r#""0b2""#),
+        ("1:30", r#""1:30""#),
+        ("1:30:00", r#""1:30:00""#),
+        ("+12", "12"),
+        ("1.", "1"),
+        (".5", "0.5"),
+        ("1e3", "1000"),
+        ("012e1", "120"),
+        ("0.10", "0.1"),
+        ("18446744073709551615", "18446744073709551615"),
+        ("18446744073709551616", "18446744073709551616.0"),
+        ("~", "null"),
+        ("Null", "null"),
+        ("", "null"),
+        ("yes", "true"),
+        ("On", "true"),
+        ("y", "true"),
+        ("TRUE", "true"),
+        ("off", "false"),
+        ("n", "false"),
+        ("NO", "false"),
+        ("nO", r#""nO""#),
+        ("2026-01-01", r#""2026-01-01""#),
+        ("1.2.3", r#""1.2.3""#),
+        ("'0644'", r#""0644""#),
+        ("\"yes\"", r#""yes""#),
+        ("!!str yes", r#""yes""#),
+        ("!!str 0644", r#""0644""#),
+        ("|-\n  0644", r#""0644""#),
+        ("yes  # as YAML 1.1", "true"),
+    ];
+
+    #[test]
+    fn scalars_of_manifests_are_those_of_kubectl() {
+        for (written, expected) in SCALARS {
+            let expected: Value = serde_json::from_str(expected).unwrap();
+            assert_eq!(manifests_of(&format!("a: {written}\n"))[0]["a"], expected, "{written}");
+            let second = format!("b: &b {written}\na: *b\n");
+            if !written.starts_with(['!', '|']) {
+                assert_eq!(manifests_of(&second)[0]["a"], expected, "an alias of {written}");
+            }
+        }
+        assert_eq!(manifests_of("{y: 1, 0644: 2, 'no': 3}")[0], serde_json::json!({"true": 1, "420": 2, "no": 3}));
+        assert!(manifests_of("a: .inf").is_empty(), "kubectl refuses it too");
     }
 }

@@ -64,9 +64,10 @@ fn parse_within(document: &DocumentName, text: &str, find_home: FindHome) -> Res
     };
     let root = yaml::parse(text).map_err(|fault| problems(vec![fault]))?;
     let mut reader = Reader::new(text).finding_homes(find_home);
-    let mut duplicates = Vec::new();
-    root.duplicates(&mut duplicates);
-    reader.extend(duplicates);
+    let mut mistakes = Vec::new();
+    root.duplicates(&mut mistakes);
+    root.ambiguous_numbers(text, &mut mistakes);
+    reader.extend(mistakes);
     if text.matches("${").count() > MAX_TEMPLATES {
         reader.refuse::<()>(root.at, format!("a document holds at most {MAX_TEMPLATES} templates"));
     }
@@ -226,12 +227,15 @@ const SPEC_KEYS: &[&str] = &[
     "correct",
 ];
 
+/// Keys of every `spec`.
+const REQUIRED_KEYS: [&str; 4] = ["objects", "identity", "read", "compare"];
+
 fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
     // Places count from `spec`, so that errors name `read.http.url`.
     let fields = reader.fields(spec, "spec", SPEC_KEYS)?;
     let fields = Fields::below(&fields);
     // A mistake in a name would be reported again at each of its uses.
-    let names = read_names(reader, &fields)?;
+    let Some(names) = read_names(reader, &fields) else { return refuse_missing(reader, &fields) };
     let secrets = reader.or(&fields, "secrets", Vec::new(), read_secrets);
     let objects = reader.needed(&fields, "objects", read_objects);
     let object_may = reader.or(&fields, "objectMay", ObjectMay::default(), read_object_may);
@@ -285,6 +289,14 @@ fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
         hints: hints?,
         correct,
     })
+}
+
+/// Records the missing keys of a `spec` that is not read any further.
+fn refuse_missing(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Spec> {
+    for key in REQUIRED_KEYS {
+        reader.required(fields, key);
+    }
+    None
 }
 
 fn read_publish(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<StatusTemplates> {

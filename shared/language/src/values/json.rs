@@ -18,6 +18,12 @@ pub enum JsonError {
     /// It is not JSON, or nested too deep.
     #[error("not JSON")]
     Malformed,
+    /// It is in another encoding, for example Latin-1.
+    #[error("not JSON (its bytes are no UTF-8)")]
+    NotUtf8,
+    /// It has a number that JSON lacks.
+    #[error("not JSON (it has NaN or Infinity)")]
+    NotFinite,
     /// It has more values than allowed.
     #[error("too many values")]
     TooManyNodes,
@@ -40,18 +46,54 @@ pub fn memory_of(value: &Value) -> usize {
     }
 }
 
-/// Parses one JSON text with a maximum number of nodes, each about 80 bytes of memory without its text.
+/// The byte order mark, which RFC 8259 lets a reader ignore.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Parses one JSON text with a maximum number of nodes, each about 80 bytes of memory without its text. A byte order mark
+/// before it is ignored.
 ///
 /// # Errors
 /// Fails if it is not JSON, or too large.
 pub fn parse_json(text: &[u8], max_nodes: usize) -> Result<Value, JsonError> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let left = Cell::new(Some(max_nodes));
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let parsed = Counted { left: &left }.deserialize(&mut deserializer).and_then(|value| {
         deserializer.end()?;
         Ok(value)
     });
-    parsed.map_err(|_| if left.get().is_none() { JsonError::TooManyNodes } else { JsonError::Malformed })
+    parsed.map_err(|_| if left.get().is_none() { JsonError::TooManyNodes } else { cause(text) })
+}
+
+/// Returns the cause for which a text is not JSON.
+fn cause(text: &[u8]) -> JsonError {
+    /// The fault is at the first letter, or behind the sign.
+    const WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
+    if str::from_utf8(text).is_err() {
+        return JsonError::NotUtf8;
+    }
+    let rest = fault_in(text).and_then(|(line, column)| {
+        let mut lines = text.split(|byte| *byte == b'\n').skip(line.saturating_sub(1));
+        lines.next().map(|line| line.get(column.saturating_sub(2)..).unwrap_or_default())
+    });
+    let is_at = |word: &&[u8]| {
+        rest.is_some_and(|rest| rest.starts_with(word) || rest.get(1..).is_some_and(|rest| rest.starts_with(word)))
+    };
+    if WORDS.iter().any(is_at) { JsonError::NotFinite } else { JsonError::Malformed }
+}
+
+/// Returns the line and the column in bytes, both 1-based, at which a text stops to be JSON; `None` for JSON.
+#[must_use]
+pub fn fault_in(text: &[u8]) -> Option<(usize, usize)> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    if let Err(error) = str::from_utf8(text) {
+        let before = text.get(..error.valid_up_to()).unwrap_or_default();
+        let mut lines = before.rsplit(|byte| *byte == b'\n');
+        let column = lines.next().map_or(0, <[u8]>::len) + 1;
+        return Some((lines.count() + 1, column));
+    }
+    let error = serde_json::from_slice::<serde::de::IgnoredAny>(text).err()?;
+    Some((error.line(), error.column()))
 }
 
 /// Builds a value and counts down the remaining nodes. `None` after the limit was exceeded.
@@ -157,6 +199,25 @@ mod tests {
         assert_eq!(parse_json("[".repeat(100_000).as_bytes(), 1_000_000), Err(JsonError::Malformed));
         for text in ["", "nul", "{\"a\":1", "1 2", "{\"a\"}", "<html>"] {
             assert_eq!(parse_json(text.as_bytes(), 1_000), Err(JsonError::Malformed), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_cause_and_the_place_of_a_fault_are_named() {
+        let table: [(&[u8], &str, Option<(usize, usize)>); 8] = [
+            (b"\xef\xbb\xbf{\"a\": 1}", "", None),
+            (b"{\"a\":\n  NaN}", "not JSON (it has NaN or Infinity)", Some((2, 3))),
+            (b"[1, -Infinity]", "not JSON (it has NaN or Infinity)", Some((1, 6))),
+            (b"Infinity", "not JSON (it has NaN or Infinity)", Some((1, 1))),
+            (b"{\"a\": \"NaN\", }", "not JSON", Some((1, 14))),
+            (b"{\n\"\xe4\"", "not JSON (its bytes are no UTF-8)", Some((2, 2))),
+            (b"<html>", "not JSON", Some((1, 1))),
+            (b"{\"a\": 1", "not JSON", Some((1, 7))),
+        ];
+        for (text, cause, place) in table {
+            let said = parse_json(text, 100).err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(said, cause, "{text:?}");
+            assert!(place.is_none() || fault_in(text) == place, "{text:?} {:?}", fault_in(text));
         }
     }
 

@@ -10,11 +10,13 @@ pub(crate) struct Fields<'n> {
     meant: Vec<(String, &'n Node)>,
     place: String,
     at: Position,
+    heading: Position,
 }
 
 impl<'n> Fields<'n> {
-    pub(crate) fn new(entries: &'n [Entry], place: &str, at: Position) -> Self {
-        Self { entries, meant: Vec::new(), place: place.to_owned(), at }
+    pub(crate) fn new(entries: &'n [Entry], place: &str, node: &Node) -> Self {
+        let heading = node.key_at.filter(|key_at| key_at.line < node.at.line).unwrap_or(node.at);
+        Self { entries, meant: Vec::new(), place: place.to_owned(), at: node.at, heading }
     }
 
     /// Records the intended key of a misspelt one.
@@ -40,12 +42,17 @@ impl<'n> Fields<'n> {
 
     /// Returns the same fields, with paths relative to this map.
     pub(crate) fn below(fields: &Self) -> Self {
-        Self { entries: fields.entries, meant: fields.meant.clone(), place: String::new(), at: fields.at }
+        Self { meant: fields.meant.clone(), place: String::new(), ..*fields }
     }
 
     /// Returns the position of the map.
     pub(crate) fn at(&self) -> Position {
         self.at
+    }
+
+    /// Returns the position of the map's own key, if that is on a line above.
+    pub(crate) fn heading(&self) -> Position {
+        self.heading
     }
 
     /// Returns the keys with their values.

@@ -11,7 +11,7 @@ impl Reader<'_> {
     pub(crate) fn required<'n>(&mut self, fields: &Fields<'n>, key: &str) -> Option<&'n Node> {
         let found = fields.get(key);
         if found.is_none() {
-            self.refuse::<()>(fields.at(), format!("{} is missing", fields.place(key)));
+            self.refuse::<()>(fields.heading(), format!("{} is missing", fields.place(key)));
         }
         found
     }

@@ -4,6 +4,7 @@ pub(crate) mod durations;
 pub(crate) mod fields;
 mod keys;
 pub(crate) mod node;
+mod plain_scalars;
 pub(crate) mod position;
 pub(crate) mod problem;
 pub(crate) mod reader;

@@ -31,8 +31,12 @@ pub(crate) struct Fault {
 pub(crate) struct Node {
     pub(crate) content: Content,
     pub(crate) at: Position,
+    /// The position of its key. `None` for an item of a list and for a document.
+    pub(crate) key_at: Option<Position>,
     /// Its byte range in the document, including quotes. Empty if unknown.
     span: Range<usize>,
+    /// The range of the node that an alias stands for; its own for any other node.
+    defined: Range<usize>,
 }
 
 /// The content of a node.
@@ -51,6 +55,8 @@ pub(crate) enum Content {
 pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) key_at: Position,
+    /// The byte range of the key in the document, including quotes.
+    pub(crate) key_bytes: Range<usize>,
     pub(crate) value: Node,
 }
 
@@ -87,16 +93,20 @@ fn position(location: &serde_saphyr::Location) -> Position {
     Position { line: index(location.line()), column: index(location.column()) }
 }
 
+fn bytes_of(location: &serde_saphyr::Location) -> Range<usize> {
+    let bytes = location.span();
+    let index = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
+    match (index(bytes.byte_offset()), index(bytes.byte_len())) {
+        (Some(start), Some(length)) => start..start.saturating_add(length),
+        _ => 0..0,
+    }
+}
+
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Content>::deserialize(deserializer)?;
-        let bytes = spanned.referenced.span();
-        let index = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
-        let span = match (index(bytes.byte_offset()), index(bytes.byte_len())) {
-            (Some(start), Some(length)) => start..start.saturating_add(length),
-            _ => 0..0,
-        };
-        Ok(Self { content: spanned.value, at: position(&spanned.referenced), span })
+        let (span, defined) = (bytes_of(&spanned.referenced), bytes_of(&spanned.defined));
+        Ok(Self { content: spanned.value, at: position(&spanned.referenced), key_at: None, span, defined })
     }
 }
 
@@ -166,7 +176,8 @@ impl<'de> Visitor<'de> for ContentVisitor {
                     return Err(A::Error::custom("a key must be a text"));
                 }
             };
-            entries.push(Entry { key: name, key_at: key.at, value: map.next_value()? });
+            let value = Node { key_at: Some(key.at), ..map.next_value()? };
+            entries.push(Entry { key: name, key_at: key.at, key_bytes: key.span, value });
         }
         Ok(Content::Map(entries))
     }
@@ -250,6 +261,11 @@ impl Node {
     /// Returns its byte range in the document. Empty if unknown.
     pub(crate) fn bytes(&self) -> Range<usize> {
         self.span.clone()
+    }
+
+    /// Returns the byte range of the node that an alias stands for, and its own for any other node.
+    pub(crate) fn defined_bytes(&self) -> Range<usize> {
+        self.defined.clone()
     }
 
     /// Returns true if it is written in double quotes with backslashes, which YAML interprets itself.

@@ -149,7 +149,7 @@ impl<'d> Reader<'d> {
     pub(crate) fn any_fields<'n>(&mut self, node: &'n Node, place: &str) -> Option<Fields<'n>> {
         self.asks(place, || Expectation::Map);
         match &node.content {
-            Content::Map(entries) => Some(Fields::new(entries, place, node.at)),
+            Content::Map(entries) => Some(Fields::new(entries, place, node)),
             _ if place.is_empty() => self.refuse(node.at, format!("a document is a map, not {}", node.kind())),
             _ => self.refuse_kind(node, place, "a map"),
         }

@@ -44,8 +44,8 @@ pub(crate) fn check_columns<'n>(mut names: impl ExactSizeIterator<Item = &'n str
 /// Parses a JSON value.
 pub(crate) fn parsed(text: &[u8], allowance: &mut Allowance) -> Result<Value, &'static str> {
     let parsed = parse_json(text, allowance.left()).map_err(|error| match error {
-        drift_language::JsonError::Malformed => MALFORMED,
         drift_language::JsonError::TooManyNodes => TOO_MANY,
+        _ => MALFORMED,
     })?;
     allowance.take(count(&parsed))?;
     Ok(parsed)

@@ -3,6 +3,7 @@
 //! The sentence appears in a condition, in Events and in logs, which every user with read access sees.
 
 mod secrecy;
+mod texts;
 mod values;
 
 use drift_api::printable::printable;
@@ -11,15 +12,13 @@ use serde_json::Value;
 
 pub use self::secrecy::{holds_secret, is_named_like_a_secret, without_userinfo};
 use self::secrecy::{is_hidden_key, is_hidden_text, names_secret};
-use self::values::{cut, show_item, show_text, show_value};
+use self::texts::{show_text, show_texts};
+use self::values::{cut_path, show_item, show_value};
 use crate::engine::judgement::credentials::Credentials;
 use crate::engine::judgement::difference::{Change, Difference, Key, Segment};
 
 /// Fields named before "and N more": a person fixes the first ones and looks again.
 const MAX_FIELDS: usize = 8;
-/// Maximum characters of a shown path, so that a hostile key cannot displace the other fields.
-const MAX_PATH_CHARACTERS: usize = 128;
-
 /// Maximum bytes of a key that is shown without quotes.
 const MAX_KEY_BYTES: usize = 64;
 
@@ -99,7 +98,10 @@ fn describe_observed(difference: &Difference<'_, '_>) -> String {
     let path = difference.path;
     match &difference.change {
         Change::Unexpected(_) => describe_difference(difference),
-        Change::Value { observed: Some(value), .. } => format!("{} {}", show_path(path), show_value(value)),
+        Change::Value { desired, observed: Some(value) } => {
+            let shown = show_both(desired, Some(value), false).map(|[_, observed]| observed).unwrap_or_default();
+            format!("{} {shown}", show_path(path))
+        }
         Change::Value { observed: None, .. } | Change::Missing(_) => show_path(&path[..path.len().saturating_sub(1)]),
         Change::Repeated(_) | Change::Moved | Change::Order | Change::Length { .. } => show_path(path),
     }
@@ -132,8 +134,28 @@ fn describe_change(place: &RulePlace<'_>, is_secret: bool, desired: &Value, obse
     if is_hidden {
         return REDACTED.to_owned();
     }
+    match show_both(desired, observed, is_unlike) {
+        Some([expected, real]) => format!(
+            "desired {expected}{}, observed {real}{}",
+            missed_type(place, desired),
+            observed.map(|real| missed_type(place, real)).unwrap_or_default()
+        ),
+        None => REDACTED.to_owned(),
+    }
+}
+
+/// Returns both values as they are shown. `None` if they differ only in what is hidden.
+fn show_both(desired: &Value, observed: Option<&Value>, is_unlike: bool) -> Option<[String; 2]> {
+    if let (Value::String(desired), Some(Value::String(observed))) = (desired, observed) {
+        return show_texts(desired, observed);
+    }
     let show = |value: &Value| if is_unlike && value.is_string() { "a text".to_owned() } else { show_value(value) };
-    format!("desired {}, observed {}", show(desired), observed.map_or_else(|| "absent".to_owned(), show))
+    Some([show(desired), observed.map_or_else(|| "absent".to_owned(), show)])
+}
+
+/// Returns ` (no time)` for a value that is not of the type that a rule compares.
+fn missed_type(place: &RulePlace<'_>, value: &Value) -> String {
+    place.type_missed_by(value).map(|missed| format!(" (no {missed})")).unwrap_or_default()
 }
 
 /// Returns text such as `missing "bob"`. An item that its keys already identify is not repeated.
@@ -161,7 +183,7 @@ fn show_path(path: &[Segment<'_>]) -> String {
             }
         }
     }
-    if shown.is_empty() { "/".to_owned() } else { cut(&printable(&shown), MAX_PATH_CHARACTERS) }
+    if shown.is_empty() { "/".to_owned() } else { cut_path(&printable(&shown)) }
 }
 
 fn show_name(name: &str) -> String {
@@ -173,7 +195,7 @@ fn show_key(key: &Key<'_>) -> String {
     let value = match key.value {
         _ if is_hidden_key(key) => REDACTED.to_owned(),
         Value::String(text) if is_plain_word(text) => text.clone(),
-        Value::String(text) => Value::from(show_text(text)).to_string(),
+        Value::String(text) => format!("\"{}\"", show_text(text).replace('"', "\\\"")),
         value => show_value(value),
     };
     format!("{}={value}", show_name(key.name))

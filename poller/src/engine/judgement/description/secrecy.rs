@@ -4,6 +4,7 @@ use drift_api::secrets::secret_names::looks_secret;
 use drift_language::RulePlace;
 use serde_json::Value;
 
+use super::REDACTED;
 use crate::engine::judgement::difference::{Key, Segment};
 
 /// Fields that name the items of lists: an item with the name `API_TOKEN` contains a secret.
@@ -47,7 +48,7 @@ pub fn holds_secret(text: &str) -> bool {
     sets_secret || text.contains("PRIVATE KEY-----")
 }
 
-/// Removes the part before the `@` from every `scheme://user:password@host` in a text.
+/// Hides the part before the `@` in every `scheme://user:password@host` in a text.
 #[must_use]
 pub fn without_userinfo(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -67,7 +68,14 @@ pub fn without_userinfo(text: &str) -> String {
         let (authority, tail) = after.split_at(end);
         shown.push_str(before);
         shown.push_str("://");
-        shown.push_str(authority.rsplit_once('@').map_or(authority, |(_, host)| host));
+        match authority.rsplit_once('@') {
+            None => shown.push_str(authority),
+            Some((_, host)) => {
+                shown.push_str(REDACTED);
+                shown.push('@');
+                shown.push_str(host);
+            }
+        }
         rest = tail;
     }
     shown.push_str(rest);
@@ -92,7 +100,7 @@ mod tests {
         fn no_userinfo_survives(user in "[a-z]{1,8}", password in "[A-Z][A-Z0-9/#?]{7}", token in "[A-Z0-9]{8}") {
             let text = without_userinfo(&format!("see db://{user}:{password}@host/x and http://{token}@host:80/@path"));
             prop_assert!(!text.contains(&password) && !text.contains(&token), "{text}");
-            prop_assert!(text.ends_with("http://host:80/@path"), "{text}");
+            prop_assert!(text.ends_with("http://(redacted)@host:80/@path"), "{text}");
         }
     }
 }

@@ -42,8 +42,9 @@ fn differences_read_as_documented() {
         (
             json!({"url": "db://me:hunter2@host/x"}),
             json!({"url": "db://host/x"}),
-            "/url desired \"db://host/x\", observed \"db://host/x\"",
+            "/url desired \"db://(redacted)@host/x\", observed \"db://host/x\"",
         ),
+        (json!({"url": "db://me:hunter2@host/x"}), json!({"url": "db://me:hunter3@host/x"}), "/url (redacted)"),
         (json!({"a/b~c": 1}), json!({"a/b~c": 2}), "/a~1b~0c desired 1, observed 2"),
         (json!({"a[b=c]": 1}), json!({"a[b=c]": 2}), "/\"a[b=c]\" desired 1, observed 2"),
         (json!("a"), json!("b"), "/ desired \"a\", observed \"b\""),
@@ -244,20 +245,117 @@ fn long_lists_and_texts_are_cut() {
         (0..20).map(|number| (format!("f{number:02}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
     let text = sentence("", &desired, &json!({"x": 1}));
     assert!(text.starts_with("20 fields differ: /f00 ") && text.ends_with("; and 12 more"), "{text}");
-    let digest = |head: char, tail: char| json!({"d": format!("{head}{}{tail}", "0".repeat(98))});
-    let expected = format!(
-        "/d desired \"a{zeros}…{less}b\", observed \"c{zeros}…{less}d\"",
-        zeros = "0".repeat(31),
-        less = "0".repeat(30)
+}
+
+#[test]
+fn the_surroundings_of_the_first_difference_are_shown() {
+    let lines = |number: u32| json!({"v": (0..60).map(|line| format!("set X{line} = {};", if line == 30 { number } else { line })).collect::<String>()});
+    let text = fields("", lines(30), lines(7));
+    assert_eq!(
+        text,
+        "/v desired \"…t X29 = 29;set X30 = 30;set X31 = 31;set X32 = 32;set X33 = 33…\", \
+         observed \"…t X29 = 29;set X30 = 7;set X31 = 31;set X32 = 32;set X33 = 33;…\""
     );
-    assert_eq!(fields("", digest('a', 'b'), digest('c', 'd')), expected);
+    let digest = |head: char, tail: char| json!({"d": format!("{head}{}{tail}", "0".repeat(98))});
+    let zeros = "0".repeat(62);
+    assert_eq!(
+        fields("", digest('a', 'b'), digest('c', 'b')),
+        format!("/d desired \"a{zeros}…\", observed \"c{zeros}…\"")
+    );
+    let zeros = "0".repeat(61);
+    assert_eq!(
+        fields("", digest('a', 'b'), digest('a', 'd')),
+        format!("/d desired \"…{zeros}b\", observed \"…{zeros}d\"")
+    );
+    let longer = |length: usize| json!({"d": "0".repeat(length)});
+    assert_eq!(fields("", longer(100), longer(99)), format!("/d desired \"…{zeros}0\", observed \"…{zeros}\""));
+}
+
+#[test]
+fn what_cannot_be_seen_is_escaped() {
+    for (desired, observed, expected) in [
+        ("a\nb", "a\tb", r#"desired "a\nb", observed "a\tb""#),
+        ("a\nb", r"a\nb", r#"desired "a\nb", observed "a\\nb""#),
+        ("a b", "a\u{a0}b", r#"desired "a b", observed "a\u{a0}b""#),
+        ("a", "a\u{200b}", r#"desired "a", observed "a\u{200b}""#),
+        ("ab", "a\u{202e}b", r#"desired "ab", observed "a\u{202e}b""#),
+        ("caf\u{e9}", "cafe\u{301}", r#"desired "caf\u{e9}", observed "cafe\u{301}""#),
+        ("Müller", "Muller", r#"desired "Müller", observed "Muller""#),
+        ("नमस्ते", "नमस्त", r#"desired "नमस्ते", observed "नमस्त""#),
+        ("admin", "\u{430}dmin", r#"desired "admin", observed "\u{430}dmin""#),
+        ("\u{212b}", "\u{c5}", r#"desired "\u{212b}", observed "\u{c5}""#),
+    ] {
+        assert_eq!(fields("", json!({"v": desired}), json!({"v": observed})), format!("/v {expected}"));
+    }
+}
+
+#[test]
+fn a_word_that_is_no_value_of_the_type_is_named() {
+    let cases = [
+        (
+            "timestamp",
+            json!("infinity"),
+            json!("2026-01-01T00:00:00Z"),
+            r#"desired "infinity" (no time), observed "2026-01-01T00:00:00Z""#,
+        ),
+        ("duration", json!("26h"), json!("auto"), r#"desired "26h", observed "auto" (no duration)"#),
+        ("quantity", json!("unlimited"), json!(5), r#"desired "unlimited" (no quantity), observed 5"#),
+        ("number", json!("5%"), json!(""), r#"desired "5%" (no number), observed "" (no number)"#),
+        ("json", json!("{}"), json!("{"), r#"desired "{}", observed "{" (no JSON)"#),
+        ("caseInsensitive", json!("a"), json!("b"), r#"desired "a", observed "b""#),
+        ("number", json!(5), Value::Null, "desired 5, observed absent"),
+    ];
+    for (form, desired, observed, expected) in cases {
+        let rules = format!("{{path: /v, as: {form}}}");
+        let (desired, observed) = (json!({"v": desired, "w": 1}), json!({"v": observed, "w": 2}));
+        assert_eq!(fields(&rules, desired, observed), format!("/v {expected}; /w desired 1, observed 2"), "{form}");
+    }
+}
+
+/// Texts that are alike in their ends, in their looks, or in what hides them.
+fn like_texts() -> impl Strategy<Value = String> {
+    let piece =
+        "[aа\u{e9} \u{a0}\n\t\r\\\\n\u{301}e\u{200b}\u{202e}\u{feff}\"]{0,4}|a{60,70}|.{0,3}|\u{1d400}|\u{fe0f}";
+    prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3..3_i64).prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[0-9a]{0,2}".prop_map(Value::from),
+        prop::collection::vec(Just(Value::from(1)), 0..3).prop_map(Value::from),
+        Just(json!({"a": 1})),
+    ]
 }
 
 proptest! {
     #[test]
+    fn differing_texts_are_shown_differently(desired in like_texts(), observed in like_texts()) {
+        prop_assume!(desired != observed);
+        let text = fields("", json!({"v": desired.clone()}), json!({"v": observed.clone()}));
+        let shown = text.strip_prefix("/v desired ").unwrap().split_once(", observed ").unwrap();
+        prop_assert_ne!(shown.0, shown.1);
+        let items = fields("{path: /v, list: set}", json!({"v": [desired]}), json!({"v": [observed]}));
+        let shown = items.strip_prefix("/v missing ").unwrap().split_once("; /v unexpected ").unwrap();
+        prop_assert_ne!(shown.0, shown.1);
+    }
+
+    #[test]
+    fn differing_values_are_shown_differently(desired in any_value(), observed in any_value()) {
+        let (desired, observed) = (json!({"v": desired}), json!({"v": observed}));
+        let text = fields("", desired.clone(), observed.clone());
+        if let Some((one, other)) = text.strip_prefix("/v desired ").and_then(|text| text.split_once(", observed ")) {
+            prop_assert_ne!(one, other, "{} {}", desired, observed);
+        }
+    }
+
+    #[test]
     fn a_field_is_short_and_printable(key in "\\PC{1,300}", value in "(?s).{0,300}") {
         let text = sentence("", &json!({ key: value }), &json!({"other": 1}));
-        prop_assert!(text.chars().count() < 300 && text.chars().all(is_printable));
+        prop_assert!(text.chars().count() < 330 && text.chars().all(is_printable));
     }
 
     #[test]
@@ -265,7 +363,7 @@ proptest! {
         for rules in ["", "{path: '', list: set}", "{path: '', list: map, keys: [k]}"] {
             let item = json!({ "k": value.clone(), "l": {key.clone(): [value.clone(), value.clone()]} });
             let text = sentence(rules, &json!([item]), &json!([]));
-            prop_assert!(text.chars().count() < 300 && text.chars().all(is_printable), "{text}");
+            prop_assert!(text.chars().count() < 330 && text.chars().all(is_printable), "{text}");
         }
     }
 }

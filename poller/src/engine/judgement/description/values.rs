@@ -1,16 +1,15 @@
 //! Formats a value as a few printable characters without secrets.
 
-use drift_api::printable::printable;
 use drift_api::secrets::secret_names::looks_secret;
 use drift_language::{ListKind, RulePlace};
 use serde_json::Value;
 
 use super::REDACTED;
-use super::secrecy::{is_hidden_text, is_named_like_a_secret, without_userinfo};
+use super::secrecy::{is_hidden_text, is_named_like_a_secret};
+use super::texts::{cut, show_text};
 
-/// Maximum characters of a shown value. The middle of a longer one is omitted, because digests and addresses differ
-/// at either end.
-const MAX_VALUE_CHARACTERS: usize = 64;
+/// Maximum characters of a shown path, so that a hostile key cannot displace the other fields.
+const MAX_PATH_CHARACTERS: usize = 128;
 /// Bytes of an item that are formatted before it is cut.
 const MAX_ITEM_BYTES: usize = 4_096;
 
@@ -25,16 +24,11 @@ pub(super) fn show_value(value: &Value) -> String {
     }
 }
 
-/// Formats a text in a few characters, without quotes.
-pub(super) fn show_text(text: &str) -> String {
-    cut(&printable(&without_userinfo(text)), MAX_VALUE_CHARACTERS)
-}
-
 /// Formats a whole item of a list: scalars in full, other values as JSON.
 pub(super) fn show_item(item: &Value, place: &RulePlace<'_>, is_secret: bool) -> String {
     let mut shown = String::new();
     write_item(item, place, is_secret, &mut shown);
-    if item.is_string() { shown } else { cut(&shown, MAX_VALUE_CHARACTERS) }
+    if item.is_string() { shown } else { cut(&shown) }
 }
 
 fn write_item(item: &Value, place: &RulePlace<'_>, is_secret: bool, shown: &mut String) {
@@ -79,8 +73,13 @@ fn separate(position: usize, shown: &mut String) {
     }
 }
 
+/// Returns a path with both ends of a long one.
+pub(super) fn cut_path(path: &str) -> String {
+    middle_out(path, MAX_PATH_CHARACTERS)
+}
+
 /// Returns at most `most` characters, with both ends of a longer text.
-pub(super) fn cut(text: &str, most: usize) -> String {
+fn middle_out(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
         return text.to_owned();
@@ -98,8 +97,8 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_long_text_are_shown() {
-        assert_eq!(cut("abcdefgh", 8), "abcdefgh");
-        assert_eq!(cut("abcdefghi", 8), "abcd…ghi");
-        assert_eq!(cut("ääääääbbb", 4), "ää…b");
+        assert_eq!(middle_out("abcdefgh", 8), "abcdefgh");
+        assert_eq!(middle_out("abcdefghi", 8), "abcd…ghi");
+        assert_eq!(middle_out("ääääääbbb", 4), "ää…b");
     }
 }

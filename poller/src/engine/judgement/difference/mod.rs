@@ -185,7 +185,10 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     /// Reports the differences inside of texts, or the texts themselves if one contains no JSON.
     fn walk_json(&mut self, place: &RulePlace<'r>, desired: &'v Value, observed: Option<&'v Value>) {
         let (Some(expected), Some(real)) = (unpacked(desired), observed.and_then(unpacked)) else {
-            return self.push_value(place, desired, observed);
+            if observed != Some(desired) {
+                self.push_value(place, desired, observed);
+            }
+            return;
         };
         let path = self.path.clone();
         Walk { comparison: self.comparison, path, found: self.found }.walk(

@@ -252,6 +252,27 @@ fn a_failure_says_the_status() {
     }
 }
 
+/// `{"a":"ä"}` in Latin-1.
+fn latin() -> ReplyBody {
+    ReplyBody::Whole(b"{\"a\":\"\xe4\"}".to_vec())
+}
+
+#[test]
+fn a_byte_order_mark_is_no_mistake() {
+    assert_eq!(finding(&target(""), 200, whole("\u{feff}{\"a\": 1}")), Finding::InSync);
+}
+
+#[test]
+fn an_encoded_answer_names_its_encoding() {
+    for encoding in ["br", "zstd", "deflate"] {
+        let headers = HeaderMap::from_iter([(http::header::CONTENT_ENCODING, encoding.parse().unwrap())]);
+        let body = ReplyBody::Whole(vec![0x1b, 0x00, 0xf8]);
+        let found = finding_of(&target(""), HttpReply { status: StatusCode::OK, headers, body });
+        let said = format!("status 200, no content type, encoded as {encoding}, which was not asked for");
+        assert_eq!(found, Finding::Failed(Failure::with(ResponseInvalid, &said)));
+    }
+}
+
 #[test]
 fn an_unreadable_answer_names_status_and_content_type() {
     let html = "text/html; charset=utf-8";
@@ -261,6 +282,14 @@ fn an_unreadable_answer_names_status_and_content_type() {
         ("", 200, html, whole(HTML), "status 200, text/html, not JSON"),
         ("", 200, "application/json", whole("{"), "status 200, application/json, not JSON"),
         ("", 200, "application/json", whole(&deep), "status 200, application/json, not JSON"),
+        (
+            "",
+            200,
+            "application/json",
+            whole("\u{feff}{\"a\": NaN}"),
+            "status 200, application/json, not JSON (it has NaN or Infinity)",
+        ),
+        ("", 200, "application/json", latin(), "status 200, application/json, not JSON (its bytes are no UTF-8)"),
         ("", 410, "a canary of the answer", whole("x"), "status 410, another content type, not JSON"),
         ("", 200, html, ReplyBody::TooLarge, "status 200, text/html, larger than maxBytes"),
         ("", 404, html, ReplyBody::Truncated, "status 404, text/html, it ends too early"),

@@ -40,6 +40,7 @@ fn messages_read_as_documented() {
     let cases = [
         (status(7, owns("a\"b: c"), "updated"), r#"correction 7, owns "a\"b: c": updated"#),
         (status(7, Some(Claim::Claims(name("x", None))), "no"), r#"correction 7, claims "x": no"#),
+        (status(7, owns("a\u{202e}b\u{200b}"), "updated"), r#"correction 7, owns "a\u202eb\u200b": updated"#),
         (status(0, Some(Claim::Claims(name("x", None))), "no"), r#"claims "x": no"#),
         (
             status(7, Some(Claim::Owns(name("x", Some("s")))), "updated"),

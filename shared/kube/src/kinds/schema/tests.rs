@@ -143,7 +143,9 @@ fn a_field_that_is_too_narrow_for_ours_is_refused() {
         (
             "type",
             json!({"type": "string", "enum": ["Ready", "driftObserved"]}),
-            format!("does not take driftCorrected as type in .status.conditions: add them {place}.type.enum {crd}"),
+            format!(
+                "does not take driftCorrected as type in .status.conditions: add driftCorrected {place}.type.enum {crd}"
+            ),
         ),
         (
             "message",

@@ -2,26 +2,20 @@
 //!
 //! No value is ever shown.
 
+mod encodings;
+
+use std::collections::HashSet;
 use std::fmt;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
-use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-/// Minimum characters of a secret that is searched for as a part of a text. A shorter secret only matches a whole text.
-const MIN_TELLING_CHARS: usize = 4;
+use self::encodings::Readings;
 
 /// Minimum characters of a recognised piece of a secret. Most words in error messages are shorter.
 const MIN_PIECE_CHARS: usize = 8;
 
 /// A piece of this many characters counts as recognised, regardless of the secret's length.
 const MAX_PIECE_CHARS: usize = 16;
-
-/// Base64 encodes this many bytes as four letters.
-const BYTES_OF_A_GROUP: usize = 3;
-/// Number of bits in one Base64 letter.
-const BITS_OF_A_LETTER: usize = 6;
 
 /// The values of secrets, by their names.
 #[derive(Clone, Default)]
@@ -56,11 +50,11 @@ impl SecretValues {
     #[must_use]
     pub fn occur_in(&self, value: &Value) -> bool {
         match value {
-            Value::String(text) => self.texts().any(|secret| repeats(text, secret)),
+            Value::String(text) => self.occur_in_text(text),
             Value::Array(items) => items.iter().any(|item| self.occur_in(item)),
-            Value::Object(fields) => fields
-                .iter()
-                .any(|(name, field)| self.texts().any(|secret| repeats(name, secret)) || self.occur_in(field)),
+            Value::Object(fields) => {
+                fields.iter().any(|(name, field)| self.occur_in_text(name) || self.occur_in(field))
+            }
             Value::Number(number) => {
                 let text = number.to_string();
                 self.texts().any(|secret| text == secret.trim())
@@ -72,21 +66,27 @@ impl SecretValues {
     /// Returns true if a line for display contains a secret or a piece of one.
     #[must_use]
     pub fn occur_in_line(&self, line: &str) -> bool {
-        self.texts().any(|secret| repeats(line, secret)) || self.pieces_occur_in(line)
+        self.occur_in_text(line) || self.pieces_occur_in(line)
     }
 
-    /// Returns a copy in which `mask` replaces each text, number and field name that contains a secret.
+    fn occur_in_text(&self, text: &str) -> bool {
+        let readings = Readings::of(text);
+        self.texts().any(|secret| readings.repeat(secret))
+    }
+
+    /// Returns a copy in which `mask` replaces each text, number and field name that contains a secret or a piece of one.
     #[must_use]
     pub fn conceal(&self, value: &Value, mask: &str) -> Value {
         match value {
             Value::Array(items) => items.iter().map(|item| self.conceal(item, mask)).collect(),
             Value::Object(fields) => {
                 let field = |(name, field): (&String, &Value)| {
-                    let is_secret = self.texts().any(|secret| repeats(name, secret));
+                    let is_secret = self.occur_in_line(name);
                     (if is_secret { mask.to_owned() } else { name.clone() }, self.conceal(field, mask))
                 };
                 Value::Object(fields.iter().map(field).collect())
             }
+            Value::String(text) if self.occur_in_line(text) => Value::from(mask),
             scalar if self.occur_in(scalar) => Value::from(mask),
             scalar => scalar.clone(),
         }
@@ -96,11 +96,11 @@ impl SecretValues {
     /// and truncate it.
     #[must_use]
     pub fn pieces_occur_in(&self, line: &str) -> bool {
-        let letters: Vec<char> = line.chars().collect();
         self.texts().any(|secret| {
             let secret = secret.trim();
             let piece = (secret.chars().count() / 2).clamp(MIN_PIECE_CHARS, MAX_PIECE_CHARS);
-            letters.windows(piece).any(|window| secret.contains(&window.iter().collect::<String>()))
+            let pieces: HashSet<&str> = windows(secret, piece).collect();
+            windows(line, piece).any(|window| pieces.contains(window))
         })
     }
 
@@ -110,53 +110,11 @@ impl SecretValues {
     }
 }
 
-fn repeats(text: &str, secret: &str) -> bool {
-    let secret = secret.trim();
-    text.trim() == secret || secret.chars().count() >= MIN_TELLING_CHARS && holds(text, secret)
-}
-
-/// Returns true if a text contains the secret, as it is or in an encoding that requests use.
-fn holds(text: &str, secret: &str) -> bool {
-    let escaped = Value::from(secret).to_string();
-    let escaped = escaped.get(1..escaped.len() - 1).unwrap_or(secret);
-    text.contains(secret)
-        || text.contains(escaped)
-        || holds_escaped_again(text, secret)
-        || holds_percent_encoded(text, secret)
-        || holds_base64(text, secret)
-        || holds_hex(text, secret)
-}
-
-/// Searches JSON nested in JSON, which escapes quotes and backslashes once for each level. A secret that consists
-/// mostly of backslashes is skipped: without them it would match every text.
-fn holds_escaped_again(text: &str, secret: &str) -> bool {
-    let plain = |text: &str| text.replace('\\', "");
-    let secret = plain(secret);
-    secret.chars().count() >= MIN_TELLING_CHARS && text.contains('\\') && plain(text).contains(&secret)
-}
-
-/// Searches a percent-encoded URL or form, where `+` is a space.
-fn holds_percent_encoded(text: &str, secret: &str) -> bool {
-    let holds = |text: &str| percent_decode_str(text).decode_utf8_lossy().contains(secret);
-    text.contains('%') && holds(text) || text.contains('+') && holds(&text.replace('+', " "))
-}
-
-/// Searches Base64 at any offset, for example after a user name. Only the characters that depend on the secret alone
-/// are compared, in both alphabets.
-fn holds_base64(text: &str, secret: &str) -> bool {
-    let text = text.replace('-', "+").replace('_', "/");
-    (0..BYTES_OF_A_GROUP).any(|before| {
-        let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(secret.bytes()).collect();
-        let first = (before * u8::BITS as usize).div_ceil(BITS_OF_A_LETTER);
-        let end = bytes.len() * u8::BITS as usize / BITS_OF_A_LETTER;
-        STANDARD_NO_PAD.encode(&bytes).get(first..end).is_some_and(|decided| text.contains(decided))
-    })
-}
-
-/// Searches two hex digits for each byte, in lower or upper case.
-fn holds_hex(text: &str, secret: &str) -> bool {
-    let digits: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-    text.len() >= digits.len() && text.to_ascii_lowercase().contains(&digits)
+/// Returns every part of a text with this many characters.
+fn windows(text: &str, chars: usize) -> impl Iterator<Item = &str> {
+    let starts = || text.char_indices().map(|(at, _)| at);
+    let ends = starts().chain([text.len()]).skip(chars);
+    starts().zip(ends).filter_map(|(start, end)| text.get(start..end))
 }
 
 impl FromIterator<(String, String)> for SecretValues {
@@ -174,6 +132,7 @@ impl fmt::Debug for SecretValues {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine;
     use serde_json::json;
 
     fn values(secret: &str) -> SecretValues {
@@ -225,6 +184,40 @@ mod tests {
         }
         let others = ["hunter 2", "100% of u+2", "aMO8biJ0ZXI", "no"];
         assert!(others.iter().all(|text| !values(secret).occur_in(&json!(text))));
+    }
+
+    #[test]
+    fn a_secret_encoded_twice_or_in_other_case_is_found() {
+        let secret = "Correct-Horse:42/ä";
+        let base64 = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+        let url_safe = |text: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
+        let hex = |between: &str| secret.bytes().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(between);
+        let escaped = |text: &str| text.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+        let texts = [
+            ("upper case", secret.to_uppercase()),
+            ("lower case", format!("is {} good?", secret.to_lowercase())),
+            ("base64 twice", base64(&base64(secret))),
+            ("base64 twice after a user", base64(&format!("u:{}", base64(&format!("us:{secret}"))))),
+            ("base64 twice, URL-safe", url_safe(&url_safe(secret))),
+            ("base64 of hex", base64(&hex(""))),
+            ("hex with colons", hex(":")),
+            ("hex with spaces", hex(" ")),
+            ("hex with dashes", hex("-")),
+            ("hex with commas", hex(", ")),
+            ("hex with prefixes", hex(", 0x")),
+            ("hex with \\x", hex("\\x")),
+            ("percent", escaped(secret)),
+            ("percent twice", escaped(&escaped(secret))),
+            ("base64, percent", escaped(&base64(secret))),
+        ];
+        for (encoding, text) in texts {
+            assert!(values(secret).occur_in(&json!(text)), "{encoding}: {text}");
+            assert!(values(secret).occur_in_line(&format!("refused: {text}")), "{encoding} in a line: {text}");
+        }
+        for text in ["correct horse", "a:b:c:d", "0x0a, 0x0b", "Zm9v", "100%"] {
+            assert!(!values(secret).occur_in(&json!(text)), "{text}");
+        }
+        assert!(!values("data").occur_in(&json!("DATA")), "a short word in other case is no secret");
     }
 
     #[test]

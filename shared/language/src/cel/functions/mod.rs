@@ -111,7 +111,7 @@ fn parse<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execu
     match parse_json(text.as_bytes(), cost.left() / MAP_COST) {
         Ok(value) => own(value, cost).map(CowVal::Owned),
         Err(JsonError::TooManyNodes) => cost.charge(usize::MAX).map(|()| CowVal::owned(CelNull)),
-        Err(JsonError::Malformed) => Err(ExecutionError::function_error("json.parse", "the text is no JSON")),
+        Err(_) => Err(ExecutionError::function_error("json.parse", "the text is no JSON")),
     }
 }
 

@@ -144,6 +144,18 @@ impl TextTemplate {
         self.render_within(variables, &Arc::default())
     }
 
+    /// Renders the text. `None` if it is one expression whose value is null or an optional without value.
+    ///
+    /// # Errors
+    /// Same as [`Self::render`].
+    pub(crate) fn render_present(&self, variables: &Variables<'_>) -> Result<Option<String>, EvaluationError> {
+        let [TextPart::Expression(expression)] = self.parts.as_slice() else { return self.render(variables).map(Some) };
+        let value = expression.evaluate_within(variables, &Arc::default())?.filter(|value| !value.is_null());
+        let rendered = value.map(text).transpose().map_err(|cause| self.site.error(cause))?;
+        Allowance::default().spend(rendered.as_ref().map_or(0, String::len)).map_err(|cause| self.site.error(cause))?;
+        Ok(rendered)
+    }
+
     /// Renders the text as a part of a tree with one shared budget.
     pub(in crate::cel) fn render_within(
         &self,
@@ -199,7 +211,7 @@ fn value_of(
     cost: &Arc<Cost>,
 ) -> Result<Value, EvaluationError> {
     let value = expression.evaluate_within(variables, cost)?;
-    value.ok_or_else(|| site.error("an optional without value cannot stand inside a text"))
+    value.ok_or_else(|| site.error("an optional without value cannot stand inside a text; write .orValue(…)"))
 }
 
 #[cfg(test)]

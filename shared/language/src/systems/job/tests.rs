@@ -92,7 +92,7 @@ fn a_hostile_object_fills_one_value() {
 
 /// Edits of the target (from, to), and the resulting errors.
 const MISTAKES: &[(&str, &str, &str)] = &[
-    ("        activeDeadlineSeconds: 300\n", "", "12:9 correct.job.create.activeDeadlineSeconds is missing"),
+    ("        activeDeadlineSeconds: 300\n", "", "11:7 correct.job.create.activeDeadlineSeconds is missing"),
     (
         "activeDeadlineSeconds: 300",
         "activeDeadlineSeconds: 90000",

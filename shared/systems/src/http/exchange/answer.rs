@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use drift_language::{Expression, Format, JsonError, Variables, XmlError, parse_json, parse_xml};
-use http::StatusCode;
+use http::header::CONTENT_ENCODING;
+use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
@@ -34,6 +35,9 @@ pub enum Malformed {
     /// It should be XML.
     #[error(transparent)]
     Xml(#[from] XmlError),
+    /// It is compressed in a way that the request did not offer.
+    #[error("encoded as {0}, which was not asked for")]
+    Encoded(&'static str),
 }
 
 /// Reasons why a response cannot be evaluated.
@@ -61,6 +65,9 @@ impl Answer {
         let text = String::from_utf8_lossy(bytes);
         let body = match format {
             Format::Json | Format::Xml { .. } if bytes.is_empty() => Ok(Value::Null),
+            _ if let Some(encoding) = foreign_encoding(&reply.headers).filter(|_| !bytes.is_empty()) => {
+                Err(Malformed::Encoded(encoding))
+            }
             Format::Json => parse_json(bytes, MAX_NODES).map_err(Malformed::from),
             Format::Xml { lists } => parse_xml(bytes, lists, MAX_NODES).map_err(Malformed::from),
             Format::Text => Ok(Value::from(text.as_ref())),
@@ -78,6 +85,18 @@ impl Answer {
         };
         Ok(Self { variable: Value::Object(variable), malformed })
     }
+}
+
+/// Returns the content encoding of a body that was not decoded. Only common ones are named, so that a server cannot put a
+/// text of its choice into a condition.
+fn foreign_encoding(headers: &HeaderMap) -> Option<&'static str> {
+    const COMMON: [&str; 4] = ["br", "compress", "deflate", "zstd"];
+    let encoding = headers.get(CONTENT_ENCODING)?.as_bytes().trim_ascii();
+    let is = |name: &str| encoding.eq_ignore_ascii_case(name.as_bytes());
+    if encoding.is_empty() || is("identity") {
+        return None;
+    }
+    Some(COMMON.into_iter().find(|common| is(common)).unwrap_or("another encoding"))
 }
 
 /// Returns the headers by lower-case name. A repeated header becomes one list, as defined by HTTP.
@@ -117,7 +136,7 @@ pub fn count_as_limited(mut reply: HttpReply, rule: Option<&Expression>, format:
 mod tests {
     use super::*;
     use drift_language::cel::{Scope, Site};
-    use http::{HeaderMap, HeaderName};
+    use http::HeaderName;
 
     fn reply(body: &[u8]) -> HttpReply {
         let mut headers = HeaderMap::new();

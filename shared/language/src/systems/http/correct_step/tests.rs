@@ -36,6 +36,28 @@ fn steps_are_read_as_they_are_written() {
 }
 
 #[test]
+fn a_header_without_value_is_left_out() {
+    let rendered = |headers: &str, spec: serde_json::Value| {
+        let step = format!("{{method: DELETE, url: \"https://h/x\", headers: {headers}, because");
+        let target = parse(&TARGET.replace("{method: DELETE, url: \"https://h/x\", because", &step)).unwrap();
+        let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
+        let object = serde_json::json!({"metadata": {"name": "x"}, "spec": spec});
+        let request = http.delete[0].request.render(&crate::cel::Variables::of_object(&object));
+        request.map(|request| request.headers).map_err(|error| error.to_string())
+    };
+    let alone = "{X-A: \"${self.spec.?a}\", X-B: b}";
+    let headers = rendered(alone, serde_json::json!({"a": "1"})).unwrap();
+    assert_eq!((headers.get("x-a").unwrap(), headers.len()), (&http::HeaderValue::from_static("1"), 2));
+    for spec in [serde_json::json!({}), serde_json::json!({"a": null})] {
+        assert_eq!(rendered(alone, spec).unwrap().keys().collect::<Vec<_>>(), ["x-b"]);
+    }
+    let error = rendered("{X-B: \"v-${self.spec.?a}\"}", serde_json::json!({})).unwrap_err();
+    let expected =
+        "correct.http.delete[0].headers.X-B: an optional without value cannot stand inside a text; write .orValue(…)";
+    assert_eq!(error, expected);
+}
+
+#[test]
 fn a_post_looks_up_where_the_target_says_so() {
     for (written, expected) in [("", false), ("reads: false, ", false), ("reads: true, ", true)] {
         let post = format!("method: POST, {written}body: {{query: x}}");
