@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_api::{Moment, ObjectView, Uid};
 use drift_language::cel::SecretValues;
 use serde_json::Value;
 
-use crate::engine::judgement::description::REDACTED;
 use crate::engine::poll::request::Request;
 use crate::engine::schedule::PROMPT_SPACING;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use drift_api::printable::is_printable;
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::HttpStep;
 use drift_language::cel::{SecretValues, Variables};
 use drift_systems::Unreadable;
@@ -26,9 +27,6 @@ const TOO_MANY_REQUESTS: u16 = 429;
 
 /// The status of a create whose resource exists already.
 const CONFLICT: u16 = 409;
-
-/// Placeholder for a response text that contains a secret.
-const REDACTED: &str = "(redacted)";
 
 /// Judges a look-up whose response is incomplete. Its content is unknown, so no step may follow.
 pub(super) fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {

@@ -6,10 +6,11 @@ mod secrecy;
 mod values;
 
 use drift_api::printable::printable;
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::RulePlace;
 use serde_json::Value;
 
-pub use self::secrecy::{holds_secret, is_named_like_a_secret, without_userinfo};
+pub use self::secrecy::is_named_like_a_secret;
 use self::secrecy::{is_hidden_key, is_hidden_text, names_secret};
 use self::values::{cut, show_item, show_text, show_value};
 use crate::engine::judgement::credentials::Credentials;
@@ -22,9 +23,6 @@ const MAX_PATH_CHARACTERS: usize = 128;
 
 /// Maximum bytes of a key that is shown without quotes.
 const MAX_KEY_BYTES: usize = 64;
-
-/// Placeholder for hidden values.
-pub const REDACTED: &str = "(redacted)";
 
 /// Description of a drift. It keeps the first differences and counts the others.
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use drift_api::printable::printable;
 use drift_api::secrets::secret_names::looks_secret;
+use drift_api::secrets::secret_texts::{REDACTED, without_userinfo};
 use drift_language::{ListKind, RulePlace};
 use serde_json::Value;
 
-use super::REDACTED;
-use super::secrecy::{is_hidden_text, is_named_like_a_secret, without_userinfo};
+use super::secrecy::{is_hidden_text, is_named_like_a_secret};
 
 /// Maximum characters of a shown value. The middle of a longer one is omitted, because digests and addresses differ
 /// at either end.

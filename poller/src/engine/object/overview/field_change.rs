@@ -2,7 +2,7 @@
 //!
 //! The sentence is already redacted, so nothing secret can appear here.
 
-use crate::engine::judgement::description::REDACTED;
+use drift_api::secrets::secret_texts::REDACTED;
 
 /// A field that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
