@@ -38,7 +38,7 @@ pub fn failure_of(failure: &SqlFailure) -> Failure {
         SqlFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
         SqlFailure::CredentialUnavailable(_) => Failure::of(ObservedReason::Unauthorized),
         SqlFailure::AddressRefused { .. } => Failure::address_refused(),
-        SqlFailure::Answered(state) => of_state(*state),
+        SqlFailure::Answered(state, _) => of_state(*state),
         SqlFailure::Unreadable(mistake) => invalid(mistake),
     }
 }

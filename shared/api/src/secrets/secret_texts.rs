@@ -14,7 +14,13 @@ pub fn holds_secret(text: &str) -> bool {
         .split(|letter: char| letter.is_whitespace() || ";&?,".contains(letter))
         .filter_map(|part| part.split_once('='))
         .any(|(name, secret)| !secret.is_empty() && looks_secret(name));
-    sets_secret || text.contains("PRIVATE KEY-----")
+    sets_secret || holds_key(text)
+}
+
+/// Returns true if a text contains the head of a private key.
+#[must_use]
+pub fn holds_key(text: &str) -> bool {
+    text.contains("PRIVATE KEY-----")
 }
 
 /// Removes the part before the `@` from every `scheme://user:password@host` in a text.

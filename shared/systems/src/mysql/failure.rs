@@ -18,7 +18,9 @@ impl From<Error> for SqlFailure {
     fn from(error: Error) -> Self {
         match error {
             Error::Server(error) => SqlState::parse_mysql(&error.state, error.code)
-                .map_or(Self::Unreachable("the answer is not MySQL's"), Self::Answered),
+                .map_or(Self::Unreachable("the answer is not MySQL's"), |state| {
+                    Self::Answered(state, error.message.as_str().into())
+                }),
             Error::Io(IoError::Io(error)) => Self::Unreachable(describe(&error)),
             Error::Io(IoError::Tls(error)) => Self::of_tls(&error),
             Error::Driver(error) => Self::of_driver(&error),

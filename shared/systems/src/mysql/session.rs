@@ -68,7 +68,7 @@ impl Session {
             ask_within(conn, query, options, take).await
         }
         .await;
-        if let Err(SqlFailure::Answered(_)) | Ok(()) = asked {
+        if let Err(SqlFailure::Answered(..)) | Ok(()) = asked {
             conn.query_drop("ROLLBACK").await?;
             self.is_busy = false;
         }
@@ -94,7 +94,7 @@ impl Session {
             Ok(())
         };
         let done: Result<(), SqlFailure> = running.await;
-        self.is_busy = matches!(&done, Err(failure) if !matches!(failure, SqlFailure::Answered(_)));
+        self.is_busy = matches!(&done, Err(failure) if !matches!(failure, SqlFailure::Answered(..)));
         done.map_err(|failure| StatementFailure { position, failure })
     }
 }
