@@ -9,18 +9,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::effects::{Effects, ListKind};
-use super::form::{Form, Meaning};
+use super::form::{Form, Meaning, json_of};
 use super::rules::{RulePlace, Rules};
-use crate::values::json::parse_json;
-
-/// Maximum number of values in one text that holds JSON, the same as for a response.
-const MAX_JSON_NODES: usize = 200_000;
-
-/// Parses a text that holds JSON.
-#[must_use]
-pub fn json_of(text: &str) -> Option<Value> {
-    parse_json(text.as_bytes(), MAX_JSON_NODES).ok()
-}
 
 impl Rules {
     /// Returns true if some desired state can violate the rules.

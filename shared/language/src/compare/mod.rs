@@ -29,8 +29,8 @@ use crate::yaml::{Content, Node, Reader, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 pub use self::effects::ListKind;
-pub use self::fitness::{item_key, json_of};
-pub use self::form::{Form, Meaning};
+pub use self::fitness::item_key;
+pub use self::form::{Form, Meaning, json_of};
 pub use self::rules::{RulePlace, Rules};
 pub use self::write_only::WriteOnly;
 pub(crate) use self::written::RULE_KEYS;

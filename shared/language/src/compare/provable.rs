@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::effects::ListKind;
-use super::fitness::{IGNORED_ITEM, check, json_of};
+use super::fitness::{IGNORED_ITEM, check};
 use super::form::Form;
+use super::form::json_of;
 use super::rule_tree::Step;
 use super::rules::RulePlace;
 use super::written::kind;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::fitness::json_of;
 use super::form::Form;
+use super::form::json_of;
 use super::rules::RulePlace;
 
 /// The kind of paths to remove.

@@ -24,6 +24,10 @@ const MAX_PATH_CHARACTERS: usize = 128;
 /// Maximum bytes of a key that is shown without quotes.
 const MAX_KEY_BYTES: usize = 64;
 
+/// The rules for another form of a scalar.
+const RULES: [&str; 6] =
+    ["as: number", "as: caseInsensitive", "as: quantity", "as: duration", "as: timestamp", "as: json"];
+
 /// Description of a drift. It keeps the first differences and counts the others.
 #[derive(Debug)]
 pub struct Description<'c> {
@@ -31,13 +35,14 @@ pub struct Description<'c> {
     lines: Vec<String>,
     room: usize,
     count: usize,
+    rule: Option<&'static str>,
 }
 
 impl<'c> Description<'c> {
     /// Creates the description for a condition. It contains none of the credentials.
     #[must_use]
     pub const fn without(credentials: Option<&'c Credentials<'c>>) -> Self {
-        Self { credentials, lines: Vec::new(), room: MAX_FIELDS, count: 0 }
+        Self { credentials, lines: Vec::new(), room: MAX_FIELDS, count: 0, rule: None }
     }
 
     /// Returns the description with room for this number of differences.
@@ -50,8 +55,19 @@ impl<'c> Description<'c> {
     pub fn add(&mut self, difference: &Difference<'_, '_>) {
         self.count += 1 + difference.more;
         if self.lines.len() < self.room {
-            self.lines.push(describe(difference, self.credentials));
+            let line = describe(difference, self.credentials);
+            // A rule that fits would show how a hidden value differs.
+            if self.rule.is_none() && !line.contains(REDACTED) {
+                self.rule = rule_for(difference);
+            }
+            self.lines.push(line);
         }
+    }
+
+    /// Returns the rule of `compare` that would end the first difference for which there is one.
+    #[must_use]
+    pub const fn rule(&self) -> Option<&'static str> {
+        self.rule
     }
 
     /// Returns the sentence, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed
@@ -71,6 +87,18 @@ impl<'c> Description<'c> {
             self.lines.push(format!("and {more} more"));
         }
         self.lines
+    }
+}
+
+/// Returns the rule that would end a difference which consists of another form of the same value.
+fn rule_for(difference: &Difference<'_, '_>) -> Option<&'static str> {
+    match &difference.change {
+        Change::Value { desired, observed: Some(observed) } => {
+            let form = difference.place.missing_form(desired, observed)?;
+            RULES.into_iter().find(|rule| rule.strip_prefix("as: ") == Some(form))
+        }
+        Change::Order => Some("list: set"),
+        _ => None,
     }
 }
 
