@@ -264,7 +264,7 @@ fn judge(
     let finding = if is_held { &held } else { finding };
     let basis = Basis { contradicted: basis.contradicted && creates, ..basis };
     let mut verdict = reach_verdict(finding, &basis, current, &Known::default());
-    note_no_effect(&mut verdict, finding, (current, &object.conditions), target.correct.actions().nudge);
+    note_no_effect(&mut verdict, finding, (current, &object.conditions), (&mut 0, target.correct.actions().nudge));
     verdict
 }
 

@@ -5,7 +5,7 @@
 //! corrections looks like a success.
 
 use drift_api::condition::Conditions;
-use drift_api::{CurrentVerdict, ObservedReason, Verdict};
+use drift_api::{CurrentVerdict, Verdict};
 
 use crate::engine::judgement::drift::Drift;
 use crate::engine::judgement::finding::Finding;
@@ -13,10 +13,11 @@ use crate::engine::judgement::finding::Finding;
 /// The beginning of the note, which is before the fields.
 const NOTE: &str = "sent twice, the same answer: the system keeps another form";
 
-/// Corrections without effect after which the note is written. One may have met an answer from a cache.
-const NOTED_AFTER: u32 = 2;
+/// Accepted corrections without effect after which the note is written. One may have met an answer from a cache.
+const NOTED_AFTER: u8 = 2;
 
-/// Adds the note to a verdict, if the last corrections were accepted and the difference is the one before them.
+/// Adds the note to a verdict, if the last two corrections were accepted and left the same difference. `in_vain` counts
+/// them.
 ///
 /// The note is written with the verdict on a correction, and stays as long as the difference does, so it costs no write
 /// of its own. A target that `nudges` sends no desired state.
@@ -24,21 +25,22 @@ pub fn note_no_effect(
     verdict: &mut Verdict,
     finding: &Finding,
     (current, conditions): (Option<&CurrentVerdict>, &Conditions),
-    nudges: bool,
+    (in_vain, nudges): (&mut u8, bool),
 ) {
-    let (Finding::Differs(drift), Some(current), false) = (finding, current, nudges) else { return };
-    let is_difference =
-        |reason: ObservedReason| matches!(reason, ObservedReason::FieldsDiffer | ObservedReason::NotUpdated);
+    let Finding::Differs(drift) = finding else {
+        // A failed poll says nothing about the last correction.
+        *in_vain = if matches!(finding, Finding::Failed(_)) { *in_vain } else { 0 };
+        return;
+    };
+    let note = note(drift);
+    let before = conditions.observed().map(|condition| condition.message.sentence()).unwrap_or_default();
+    let noted = before.strip_prefix(&*note);
     let record = conditions.correction_status();
     let was_accepted = record.reason.is_some() && !record.repeats_failure();
-    if verdict.tag.unhealed < NOTED_AFTER || !is_difference(current.reason) || !was_accepted {
-        return;
-    }
-    let note = note(drift);
-    let Some(before) = conditions.observed().map(|condition| condition.message.sentence()) else { return };
-    let noted = before.strip_prefix(&*note);
-    let is_verified = verdict.tag.correction > current.tag.correction;
-    if noted.map_or(is_verified && is_same(before, &drift.text), |before| is_same(before, &drift.text)) {
+    let is_same = was_accepted && is_same(noted.unwrap_or(before), &drift.text);
+    let is_verified = current.is_some_and(|current| verdict.tag.correction > current.tag.correction);
+    *in_vain = if is_same { in_vain.saturating_add(u8::from(is_verified)) } else { 0 };
+    if !nudges && is_same && (noted.is_some() || *in_vain >= NOTED_AFTER) {
         verdict.text = format!("{note}{}", drift.text).into();
     }
 }
@@ -69,7 +71,7 @@ mod tests {
 
     /// A poll after each correction, whose records and answers these are.
     fn polls(rule: Option<&'static str>, rounds: &[(CorrectedReason, &str, &str)]) -> Vec<String> {
-        let mut observed = None;
+        let (mut observed, mut in_vain) = (None, 0);
         let told = |text: &str| Drift { rule, ..Drift::from(text) };
         let mut said = Vec::new();
         for (round, (reason, record, answer)) in rounds.iter().enumerate() {
@@ -94,7 +96,7 @@ mod tests {
             for _ in 0..2 {
                 let current = conditions.observed().and_then(CurrentVerdict::read);
                 let mut verdict = reach_verdict(&finding, &basis, current.as_ref(), &Known::default());
-                note_no_effect(&mut verdict, &finding, (current.as_ref(), &conditions), false);
+                note_no_effect(&mut verdict, &finding, (current.as_ref(), &conditions), (&mut in_vain, false));
                 let condition = verdict.to_condition(conditions.observed(), "");
                 said.push(condition.message.sentence().to_owned());
                 observed = Some(condition);
@@ -125,14 +127,19 @@ mod tests {
         let exhausted = (AttemptsExhausted, "healed nothing; before: update: 422: quota exceeded", DIFFERENCE);
         let said = polls(None, &[refused, refused, refused, exhausted]);
         assert!(said.iter().all(|sentence| sentence == DIFFERENCE), "{said:?}");
+        let applied = (CorrectedReason::CorrectionApplied, "updated", DIFFERENCE);
+        let said = polls(None, &[refused, refused, refused, applied, applied]);
+        let noted: Vec<_> = said.iter().map(|sentence| sentence.starts_with(NOTE)).collect();
+        assert_eq!(noted[..8], [false; 8], "one accepted correction may have met a cache: {said:?}");
+        assert_eq!(noted[8..], [true; 2], "{said:?}");
     }
 
     #[test]
     fn another_answer_ends_the_note() {
         let round = |answer| (CorrectedReason::CorrectionApplied, "updated", answer);
         let other = r#"1 field differs: /mail desired "A@x", observed "b@x""#;
-        let said = polls(None, &[round(DIFFERENCE), round(DIFFERENCE), round(other), round(other)]);
-        assert_eq!(said[..6], [DIFFERENCE, DIFFERENCE, DIFFERENCE, DIFFERENCE, other, other]);
-        assert!(said[6].starts_with(NOTE) && said[7] == said[6], "{said:?}");
+        let said = polls(None, &[DIFFERENCE, DIFFERENCE, other, other, other].map(round));
+        assert_eq!(said[..8], [DIFFERENCE, DIFFERENCE, DIFFERENCE, DIFFERENCE, other, other, other, other]);
+        assert!(said[8].starts_with(NOTE) && said[9] == said[8], "{said:?}");
     }
 }

@@ -358,7 +358,8 @@ impl ObjectState {
         // Only the controller of a target that creates withdraws a contradiction.
         let judged = Basis { contradicted: basis.contradicted && self.settings.actions.create, ..basis };
         let mut verdict = reach_verdict(finding, &judged, current.as_ref(), &self.seen);
-        note_no_effect(&mut verdict, finding, (current.as_ref(), &self.object.conditions), self.settings.actions.nudge);
+        let known = (&mut self.seen.in_vain, self.settings.actions.nudge);
+        note_no_effect(&mut verdict, finding, (current.as_ref(), &self.object.conditions), known);
         verdict.tag.ready = self.settings.ready;
         let asked =
             self.object.poll_requested().filter(|_| answers && !is_planted(Mutant::Unanswered)).map(PollRequest::of);
