@@ -38,16 +38,16 @@ const NO_REASON: &str = "none";
 pub enum Because {
     /// The server's own sentence.
     Server,
-    /// A template over `response`.
-    Template(ValueTemplate),
+    /// A template over `response`. Boxed, because most steps have none.
+    Template(Box<ValueTemplate>),
     /// No reason is shown.
     Nothing,
 }
 
 impl Because {
-    const fn template(&self) -> Option<&ValueTemplate> {
+    fn template(&self) -> Option<&ValueTemplate> {
         match self {
-            Self::Template(template) => Some(template),
+            Self::Template(template) => Some(&**template),
             Self::Server | Self::Nothing => None,
         }
     }
@@ -281,7 +281,7 @@ fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope)
     if reader.text(node, place)? == NO_REASON {
         return Some(Because::Nothing);
     }
-    read_value(reader, node, &reader.site(place, scope)).map(Because::Template)
+    read_value(reader, node, &reader.site(place, scope)).map(Box::new).map(Because::Template)
 }
 
 /// Checks method-specific keys: GET and HEAD have no body, only a POST may set `reads`, only a write sends a key, and
