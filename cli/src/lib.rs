@@ -19,7 +19,6 @@ mod install;
 mod kinds;
 mod ownership;
 mod rbac;
-mod redaction;
 mod request;
 mod suspend;
 mod targets;

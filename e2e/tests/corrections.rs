@@ -9,7 +9,7 @@ use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, describe, note, tag};
+use drift_e2e::world::{Target, World, describe, message, note, tag};
 use serde_json::{Value, json};
 
 /// Paths at which the shipped target creates and updates the object `web`.
@@ -364,6 +364,31 @@ async fn a_lagging_outside_gets_one_write() -> Result<()> {
             "one write outside, no poll before settle is over, no second word of drift",
             format!("{} write outside, verified after {:.1} s", outside.writes(), first.as_secs_f64()),
         ));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_system_with_another_form_is_named() -> Result<()> {
+    World::run("another form", async |world| {
+        let outside = world.start_outside().await?;
+        let kept = json!({"listen": "127.0.0.1:1", "upstream": "host.example:2", "enabled": true});
+        outside.on("PUT", CREATE, Answer::json(201, &kept));
+        outside.on("POST", UPDATE, Answer::json(200, &kept));
+        world.apply_target(&created_by_put(target(world, &outside)?)).await?;
+        world.start_both().await?;
+        world.create_proxy("web", json!({"listen": "127.0.0.1:1", "upstream": "Host.example:2"})).await?;
+        outside.wait_for_next("PUT", CREATE, 0).await?;
+        outside.on("GET", UPDATE, Answer::json(200, &kept));
+        let noted = "sent twice, the same answer: the system keeps another form, and a rule with as: caseInsensitive in \
+                     compare ends that: 1 field differs: /upstream ";
+        let is_noted = |object: &Value| message(object, "driftObserved").starts_with(noted);
+        let object = world.wait_for_proxy("web", "the note about another form", is_noted).await?;
+        ensure!(tag(&object).unhealed >= 2, "{object}");
+        let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
+        let listed = world.run_command(&[&["get", "-o", "wide"], &place[..]].concat()).await?;
+        ensure!(listed.output.contains(" /upstream ") && listed.output.contains("sent twice"), "{listed:?}");
         Ok(())
     })
     .await

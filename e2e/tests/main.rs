@@ -48,6 +48,7 @@ mod process;
 mod rbac;
 mod readiness;
 mod reading;
+mod refusals;
 mod replicas;
 mod rights;
 mod scopes;

@@ -5,11 +5,11 @@
 use std::fmt::Write as _;
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use drift_api::secrets::secret_lines::redacted;
 use serde_json::{Value, json};
 
 use crate::check::document::{Remark, Severity};
 use crate::check::report::{Good, Rate, Report, Waited, requests_of, total_rates};
-use crate::redaction::redacted;
 
 /// Every remark, with the line it is about.
 pub(super) fn people(report: &Report) -> String {

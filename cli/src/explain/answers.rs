@@ -2,14 +2,14 @@
 //! be saved for `--answer`.
 
 use drift_api::printable::printable;
+use drift_api::secrets::secret_texts::{REDACTED, holds_secret};
+use drift_api::secrets::session_names::sets_session;
 use drift_language::{SecretValues, Target};
-use drift_poller::engine::judgement::description::{REDACTED, holds_secret};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_systems::{HttpReply, RecordedExchange, ReplyBody};
 use serde_json::{Value, json};
 
 use super::masking::masked_outside;
-use super::masking::session_names::sets_session;
 use super::request_body::{concealed as without_values, masked_text};
 use super::requests::session_values::session_values;
 

@@ -1,8 +1,8 @@
 //! The requests of a step with `forEach`, as far as its list is known before the first answer.
 
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::cel::Variables;
 use drift_language::{ForEach, HttpStep, MAX_ITEMS};
-use drift_poller::engine::judgement::description::REDACTED;
 use serde_json::Value;
 
 /// Returns the lines of each request, which `lines_of` gives. `shown` are the masked variables, `real` decide how many

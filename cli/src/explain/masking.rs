@@ -1,19 +1,15 @@
 //! Values as `explain` shows them, with secrets masked.
 
-pub(super) mod session_names;
-
 use drift_api::secrets::secret_names::looks_secret;
+use drift_api::secrets::secret_texts::{REDACTED, holds_secret, without_userinfo};
+use drift_api::secrets::session_names::names_credential;
 use drift_language::{ListKind, RulePlace, Target};
 use serde_json::Value;
 
 use drift_poller::engine::judgement::comparison::without_ignored;
-use drift_poller::engine::judgement::description::{
-    Description, REDACTED, holds_secret, is_named_like_a_secret, without_userinfo,
-};
+use drift_poller::engine::judgement::description::{Description, is_named_like_a_secret};
 use drift_poller::engine::judgement::difference::{Difference, find_differences, find_moved};
 use drift_poller::engine::judgement::drift::Subject;
-
-use session_names::names_credential;
 
 /// Differences that are shown one by one: as many as a person can page through.
 const MAX_LINES: usize = 1_000;

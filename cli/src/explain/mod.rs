@@ -44,6 +44,7 @@ use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::total_loss::{all_missing, is_confirmed_loss};
 use drift_poller::engine::judgement::verdict::{Basis, Known, reach_verdict};
+use drift_poller::engine::judgement::without_effect::note_no_effect;
 use holds::{Leases, holds};
 use invalid_answer::describe;
 use polling::{Polled, outside, poll};
@@ -269,7 +270,10 @@ fn judge(
         && !is_confirmed_loss(object, current, true);
     let held = Finding::Failed(all_missing(None));
     let finding = if is_held { &held } else { finding };
-    reach_verdict(finding, &Basis { contradicted: basis.contradicted && creates, ..basis }, current, &Known::default())
+    let basis = Basis { contradicted: basis.contradicted && creates, ..basis };
+    let mut verdict = reach_verdict(finding, &basis, current, &Known::default());
+    note_no_effect(&mut verdict, finding, (current, &object.conditions), (&mut 0, target.correct.actions().nudge));
+    verdict
 }
 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {

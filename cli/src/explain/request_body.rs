@@ -2,16 +2,15 @@
 
 use drift_api::printable::printable;
 use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::secret_lines::redacted;
+use drift_api::secrets::secret_texts::{REDACTED, holds_secret, without_userinfo};
+use drift_api::secrets::session_names::{names_credential, sets_session};
 use drift_language::SecretValues;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use drift_poller::engine::judgement::description::{REDACTED, holds_secret, without_userinfo};
-
-use super::masking::session_names::{names_credential, sets_session};
 use super::masking::{masked_field, masked_outside};
-use crate::redaction::redacted;
 
 /// The media type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";

@@ -5,17 +5,17 @@ pub(super) mod session_values;
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::requests::sql_dialect::Dialect;
+use drift_api::secrets::secret_texts::{REDACTED, holds_secret};
+use drift_api::secrets::session_names::{names_credential, sets_session};
 use drift_language::{Auth, AwsKeys, Grant, HttpRead, SecretValues, Source, Target};
 use drift_systems::RecordedExchange;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use drift_poller::engine::judgement::description::{REDACTED, holds_secret};
 use drift_poller::engine::poll::request::Request;
 
 use super::items::named;
 use super::masking::masked;
-use super::masking::session_names::{names_credential, sets_session};
 use super::polling::Polled;
 use super::request_body::{body_lines, concealed};
 use session_values::session_values;

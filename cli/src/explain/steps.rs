@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use drift_api::condition::DifferingFields;
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::cel::{SecretValues, Variables};
 use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, LdapStep, Source, SqlStatement, Target};
 use serde_json::Value;
@@ -14,7 +15,6 @@ use super::holds::{Facts, action};
 use super::items::{named, of_items};
 use super::masking::masked;
 use super::requests::{credential, http_lines};
-use drift_poller::engine::judgement::description::REDACTED;
 use drift_poller::engine::object::deletion::{Ending, ending_of};
 
 /// The steps of the correction that this verdict asks for, or of the deletion that is due; none where the target has none for it.

@@ -185,7 +185,9 @@ impl Run<'_> {
             Sent::CutOff => return Event::CutOff,
             Sent::NotSent => return Event::NotSent,
         };
-        self.record.add(label.as_deref().map_or_else(|| (index + 1).to_string(), str::to_owned), &answer);
+        let step = label.as_deref().map_or_else(|| (index + 1).to_string(), str::to_owned);
+        self.tell_not_accepted(answer.label.as_deref().unwrap_or(&step), &answer);
+        self.record.add(step, &answer);
         Event::Answered(answer)
     }
 }

@@ -66,7 +66,7 @@ async fn a_role_in_postgresql_is_kept() -> Result<()> {
         subject.wait_until_healed_by(5).await?;
 
         subject.edit(json!({"spec": {"memberOf": ["app_nobody"]}})).await?;
-        let told = "update, step grant: the external system refuses it with SQLSTATE 42704";
+        let told = "update, step grant: SQLSTATE 42704: role";
         subject.wait_until_told(told).await?;
         ensure!(server.administrate(ROLE).await? == wanted, "a part of a correction that was refused was kept");
         subject.edit(json!({"spec": {"memberOf": ["app_readers"]}})).await?;

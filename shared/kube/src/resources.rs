@@ -209,7 +209,7 @@ impl From<CallError> for ResourceError {
             CallError::Unreadable(cause) | CallError::Transport(cause) => Self::Unreachable(cause),
             CallError::Answered(ref status) => {
                 let (status, retry_after) = (status.code, error.retry_after());
-                Self::Refused { status, sentence: error.to_string(), retry_after }
+                Self::Refused { status, sentence: error.reason(), retry_after }
             }
         }
     }

@@ -10,6 +10,7 @@ pub mod http;
 pub mod ldap;
 mod mysql;
 pub mod postgres;
+pub mod refusal;
 pub mod sql;
 
 pub use credential_values::{credentials_of_correct, credentials_of_read};
@@ -24,4 +25,5 @@ pub use http::{
 pub use http::{before_deadline, count_as_denied, count_as_limited, heard, retry_after};
 pub use ldap::{DirectoryParameters, DirectoryServer, LdapFailure, SearchAnswer};
 pub use postgres::Listener;
+pub use refusal::{RefusalReason, ServerText};
 pub use sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure, WriteStatement};

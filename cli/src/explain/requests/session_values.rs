@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::iter::repeat;
 
 use drift_api::requests::http_request::HttpRequest;
+use drift_api::secrets::session_names::names_credential;
 use drift_language::{SecretValues, Source, Target};
 use drift_poller::engine::judgement::description::is_named_like_a_secret;
 use drift_systems::{Answer, RecordedExchange};
 use serde_json::Value;
 
-use crate::explain::masking::session_names::names_credential;
 use crate::explain::request_body::form_fields;
 
 /// Minimum characters of a value that is hidden wherever it occurs. A shorter one occurs by chance.

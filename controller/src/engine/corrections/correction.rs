@@ -1,7 +1,7 @@
 //! One correction: the external action, its inputs, and the status texts about it.
 //!
 //! The texts are closed. They contain no value of an object but an item of `forEach`, and of a response only the status
-//! code, such an item and the result of the target's `because`. A status update without news of K or the claim keeps them.
+//! code, such an item and the reason of a refusal. A status update without news of K or the claim keeps them.
 
 use drift_api::mutants::is_planted;
 use drift_api::{
@@ -10,7 +10,9 @@ use drift_api::{
 };
 
 use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, Uncertainty};
+use crate::engine::corrections::outcome::{
+    Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, Uncertainty, Unstored,
+};
 
 /// Text of a deletion that found nothing, until a poll decides.
 const FOUND_NOTHING: &str =
@@ -117,8 +119,8 @@ impl Correction {
         self.resumes || self.before.reason == Some(CorrectedReason::CorrectionStarted)
     }
 
-    /// Returns the status that announces the start, including the claim. It repeats why the previous Job failed: the
-    /// next Job may begin as soon as a poll has seen the result, and readers would miss the reason.
+    /// Returns the status that announces the start, including the claim. It repeats why the previous correction failed:
+    /// the next one may begin as soon as a poll has seen the result, and readers would miss the reason.
     #[must_use]
     pub fn claim(&self) -> CorrectionStatus {
         let text = match self.action {
@@ -129,8 +131,7 @@ impl Correction {
         };
         // Nothing was sent yet. A claim that permits only a create stays one until something is sent.
         let claim = if self.claim_first || !self.creates_only() { self.owned() } else { self.before.claim.clone() };
-        let failure = self.before.failure().filter(|_| self.by_job);
-        let text = failure.map_or_else(|| text.to_owned(), |failure| format!("{text}; before: {failure}"));
+        let text = self.before.after_failure(text);
         let unseen = self.creating.filter(|_| !self.by_job).or(self.before.unseen);
         let started = self.before.keeping(CorrectedReason::CorrectionStarted, &text, self.generation);
         CorrectionStatus { claim, unseen, ..started }
@@ -276,7 +277,7 @@ fn ended_text(action: Action, outcome: &Outcome) -> String {
             format!("{}: {refused}; it seems to exist already, so the create is tried once an hour", at(step))
         }
         Outcome::Unstored(step, cause) if outcome.changed_nothing() => format!("{}: {cause}", at(step)),
-        Outcome::Unstored(step, cause) if action == Action::Create => {
+        Outcome::Unstored(step, cause) if action == Action::Create && *cause != Unstored::Refused => {
             format!(
                 "{}: accepted, but {cause}: what was made is not known here; it is tried again in an hour",
                 at(step)

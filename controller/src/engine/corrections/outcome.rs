@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use drift_api::{JobStage, ResultCode, SqlState};
 use drift_language::StatusSet;
+use drift_systems::RefusalReason;
 
 pub use crate::engine::corrections::doubt::Doubt;
 
@@ -55,6 +56,27 @@ pub enum StepOutcome {
 }
 
 impl StepOutcome {
+    /// Returns the reason that the server gives for a response that the target does not accept.
+    #[must_use]
+    pub const fn reason(&self) -> Option<&RefusalReason> {
+        match self {
+            Self::Refused { refusal, .. } | Self::AlreadyExists(refusal) => refusal.because.as_ref(),
+            Self::Indefinite(uncertainty) => uncertainty.because.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the same outcome with this reason, if it is one that has reasons.
+    #[must_use]
+    pub fn with_reason(mut self, reason: Option<RefusalReason>) -> Self {
+        match &mut self {
+            Self::Refused { refusal, .. } | Self::AlreadyExists(refusal) => refusal.because = reason,
+            Self::Indefinite(uncertainty) => uncertainty.because = reason,
+            _ => {}
+        }
+        self
+    }
+
     /// Returns true if the target accepts the response.
     #[must_use]
     pub const fn is_accepted(&self) -> bool {
@@ -119,8 +141,8 @@ impl From<u16> for Code {
 pub struct Refusal {
     /// Code of the response.
     pub code: Code,
-    /// Result of the target's `because` for the response.
-    pub because: Option<String>,
+    /// Reason of the refusal: the server's sentence, what the target's `because` chooses, or our own words.
+    pub because: Option<RefusalReason>,
 }
 
 /// Reason why the result of a request is unknown, with details of its response.
@@ -130,8 +152,8 @@ pub struct Uncertainty {
     pub why: Doubt,
     /// Code of the response, if there was one.
     pub code: Option<Code>,
-    /// Message of the API server.
-    pub because: Option<String>,
+    /// Reason that the server gives.
+    pub because: Option<RefusalReason>,
     /// Delay that the external system asked for.
     pub retry_after: Option<Duration>,
 }
@@ -206,6 +228,20 @@ pub enum Reach {
     Further,
 }
 
+/// The reason why values of an accepted response are not on the object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unstored {
+    /// They cannot be read from the response, for this reason.
+    #[error("{0}")]
+    Unread(String),
+    /// The API server refuses them. This process still has them.
+    #[error(
+        "the API server refuses the values to store: the controller keeps them in memory and tries again; allow that \
+         write, because a restart loses them"
+    )]
+    Refused,
+}
+
 /// Outcome of a whole correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -226,8 +262,8 @@ pub enum Outcome {
     Refused(FailedStep, Refusal),
     /// A create was refused because the resource exists already. That contradicts the poll, which did not find it.
     AlreadyExists(FailedStep, Refusal),
-    /// A step was accepted, but the values to store cannot be read from its response, for this reason.
-    Unstored(FailedStep, String),
+    /// A step was accepted, but the values to store are not on the object.
+    Unstored(FailedStep, Unstored),
     /// The correction ended after an accepted write, and the same verdict must not restart it: a template of a step
     /// fails with the received responses, or a step of a replacement is in doubt. The earlier steps are certain, so it
     /// counts, and the next poll shows the result.

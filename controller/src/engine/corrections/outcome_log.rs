@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::engine::corrections::outcome::{Outcome, Uncertainty};
+use crate::engine::corrections::outcome::{Outcome, Refusal, Unstored};
 
 impl Outcome {
-    /// Returns the text for the log. It holds nothing of an answer but its code.
+    /// Returns the text for the log. Of an answer it holds the code and the reason of a refusal.
     #[must_use]
     pub fn log_text(&self) -> Cow<'static, str> {
         let text = match self {
@@ -14,19 +14,22 @@ impl Outcome {
             Self::FoundNothing => "the deletion finds nothing where the last poll found the resource: a poll decides",
             Self::AllSkipped => "not corrected: every write was skipped",
             Self::Refused(_, refusal) | Self::AlreadyExists(_, refusal) => {
-                return format!("the correction was refused: {}", refusal.code).into();
+                return format!("the correction was refused: {}{}", refusal.code, reason(refusal)).into();
+            }
+            Self::Unstored(_, Unstored::Refused) => {
+                "the correction was accepted, but the API server refuses the values to store"
             }
             Self::Unstored(..) => "the correction was accepted, but a value to store is missing in the answer",
             Self::Halted(_, why) if self.changed_nothing() => {
-                return format!("not corrected: {}", without_answer(why)).into();
+                return format!("not corrected: {}", why).into();
             }
-            Self::Halted(_, why) => return format!("the correction ended halfway: {}", without_answer(why)).into(),
+            Self::Halted(_, why) => return format!("the correction ended halfway: {}", why).into(),
             Self::Doubtful(..) if self.sent_nothing() => "not corrected: nothing could be sent",
             Self::Doubtful(_, why) if self.was_turned_away() => {
-                return format!("the correction was refused: {}", without_answer(why)).into();
+                return format!("the correction was refused: {}", why).into();
             }
             Self::Doubtful(_, why) => {
-                return format!("the result of the correction is unknown: {}", without_answer(why)).into();
+                return format!("the result of the correction is unknown: {}", why).into();
             }
         };
         text.into()
@@ -40,37 +43,41 @@ impl Outcome {
     }
 }
 
-/// Returns the reason and the code, without any text of the answer.
-fn without_answer(why: &Uncertainty) -> String {
-    Uncertainty { because: None, ..why.clone() }.to_string()
+fn reason(refusal: &Refusal) -> String {
+    refusal.because.as_ref().map(|because| format!(": {because}")).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::corrections::doubt::Doubt;
-    use crate::engine::corrections::outcome::{FailedStep, Reach, Refusal};
+    use crate::engine::corrections::outcome::{FailedStep, Reach, Uncertainty};
+    use drift_systems::RefusalReason;
 
     #[test]
     fn the_log_names_the_cause_of_a_failed_correction() {
         let step = |reach| FailedStep { label: None, reach };
         let doubtful = |why, reach| {
-            let because = Some("canary of the answer".to_owned());
+            let because = Some(RefusalReason::own("quota exceeded"));
             Outcome::Doubtful(step(reach), Uncertainty { because, ..Uncertainty::answered(why, 403.into()) })
         };
-        let refusal = Refusal { code: 422.into(), because: Some("canary of the answer".to_owned()) };
+        let refusal = Refusal { code: 422.into(), because: Some(RefusalReason::own("quota exceeded")) };
         let table = [
             (Outcome::Applied, false, "corrected"),
-            (Outcome::Refused(step(Reach::FirstWrite), refusal), true, "the correction was refused: status 422"),
+            (
+                Outcome::Refused(step(Reach::FirstWrite), refusal),
+                true,
+                "the correction was refused: status 422: quota exceeded",
+            ),
             (
                 doubtful(Doubt::CredentialRefused, Reach::FirstWrite),
                 true,
-                "the correction was refused: the external system refuses the controller's credential (403)",
+                "the correction was refused: the external system refuses the controller's credential (403): quota exceeded",
             ),
             (
                 doubtful(Doubt::CredentialRefused, Reach::Further),
                 true,
-                "the result of the correction is unknown: the external system refuses the controller's credential (403)",
+                "the result of the correction is unknown: the external system refuses the controller's credential (403): quota exceeded",
             ),
             (
                 Outcome::Halted(step(Reach::Unwritten), Uncertainty::unanswered(Doubt::RepeatsAnswer)),

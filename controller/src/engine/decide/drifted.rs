@@ -213,7 +213,7 @@ fn without_replacement(situation: &Situation<'_>, status: &CorrectionStatus, dri
 /// Waits for the next try after corrections that healed nothing, and says so once.
 fn wait_exhausted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>, until: Moment) -> Decision {
     let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
-    let text = "corrections in a row healed nothing; one is tried every hour";
+    let text = &status.after_failure("corrections in a row healed nothing; one is tried every hour");
     // A status without another replacement request says nothing about the last replacement. A create may end one.
     let replaced = status.replaced && drift.action == Action::Create;
     let status = &CorrectionStatus { replaced, ..status.clone() };

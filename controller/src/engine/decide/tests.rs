@@ -1,5 +1,6 @@
 use super::*;
 use crate::engine::correction_limits::Room;
+use crate::engine::corrections::outcome::Unstored;
 use crate::engine::corrections::{Correction, Doubt, FailedStep, Outcome, Reach, Sighting};
 use crate::engine::fixtures::{
     CORRECT_HASH, Scene, at, claims, correction, desired_hash, doubtful, moved, owns, refused, set_corrected, status,
@@ -290,6 +291,28 @@ fn exhausted_attempts_are_noted_once_and_wait_an_hour() {
 }
 
 #[test]
+fn exhausted_attempts_keep_the_last_refusal() {
+    let refused = status(7, owns("db")).keeping(CorrectedReason::CorrectionFailed, "update: 422: quota", Some(3));
+    let scene = Scene::new().with(|scene| set_corrected(&mut scene.object.conditions, &refused));
+    let mut scene = scene.observed_with(ObservedReason::FieldsDiffer, tag(7, 10));
+    let expected = "corrections in a row healed nothing; one is tried every hour; before: update: 422: quota";
+    let Decision::WriteStatus(exhausted) = scene.decide() else { panic!("{:?}", scene.decide()) };
+    assert_eq!((exhausted.reason, &*exhausted.text), (Some(CorrectedReason::AttemptsExhausted), expected));
+    set_corrected(&mut scene.object.conditions, &exhausted);
+    assert_eq!(scene.decide(), Decision::Wait { until: at(3600), why: Held::AttemptsExhausted }, "written once");
+    scene.now = at(3600);
+    let Decision::Correct(hourly) = scene.decide() else { panic!("{:?}", scene.decide()) };
+    assert_eq!(hourly.claim().text, "updating the external resource; before: update: 422: quota");
+    let again = hourly.claim();
+    set_corrected(&mut scene.object.conditions, &again);
+    let still = again.after_failure("corrections in a row healed nothing; one is tried every hour");
+    assert_eq!(still, expected, "the text does not grow");
+    let applied = again.keeping(CorrectedReason::CorrectionApplied, "updated", Some(3));
+    assert_eq!(applied.after_failure("x"), "x");
+    assert_eq!(status(7, owns("db")).interrupted(Some(3)).after_failure("x"), "x", "nothing was refused");
+}
+
+#[test]
 fn a_correction_in_doubt_keeps_its_number() {
     let outcome = doubtful(Doubt::ServerError);
     let scene = Scene::new().with(|scene| {
@@ -495,7 +518,7 @@ fn a_claim_without_scope_gets_it_with_the_next_status() {
 fn what_is_lost_is_made_again_after_an_hour() {
     let made = Correction { correct_hash: CORRECT_HASH, ..correction(Action::Create) };
     let step = FailedStep { label: None, reach: Reach::FirstWrite };
-    let lost = Outcome::Unstored(step, "store.id: no field `id`".to_owned());
+    let lost = Outcome::Unstored(step, Unstored::Unread("store.id: no field `id`".to_owned()));
     let scene = |seconds: u64| {
         Scene::new()
             .corrected(CorrectedReason::CorrectionFailed, 8, owns("db"))

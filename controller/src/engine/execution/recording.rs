@@ -8,6 +8,7 @@ use drift_api::{CorrectionStatus, ObjectInputs, Series, StatusFields};
 
 use super::end::ExecutionEnd;
 use super::{Event, Execution, Failure, Interrupt, Stage, Step, Write};
+use crate::engine::corrections::outcome::Unstored;
 use crate::engine::corrections::{Action, FailedStep, Outcome, Reach};
 
 /// Outcome of a correction until it is written to the object.
@@ -190,7 +191,7 @@ fn without_fields(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Applied => {
             let step = FailedStep { label: None, reach: Reach::Further };
-            Outcome::Unstored(step, "the API server refuses what is to be stored".to_owned())
+            Outcome::Unstored(step, Unstored::Refused)
         }
         outcome => outcome,
     }

@@ -15,6 +15,7 @@ use super::end::ExecutionEnd;
 use super::progress::Progress;
 use super::step::{Event, Failure, Purpose, Rendered, Step, StepAnswer, Write};
 use super::{Execution, Stage};
+use crate::engine::corrections::outcome::Unstored;
 use crate::engine::corrections::{Action, Correction, Doubt, FailedStep, Outcome, Reach, StepOutcome, Uncertainty};
 use crate::engine::decide::still_stands;
 
@@ -240,7 +241,7 @@ impl Execution {
             StepOutcome::Refused { refusal, .. } | StepOutcome::AlreadyExists(refusal) => {
                 self.record(Outcome::Refused(step, refusal))
             }
-            StepOutcome::Unstored(cause) => self.record(Outcome::Unstored(step, cause)),
+            StepOutcome::Unstored(cause) => self.record(Outcome::Unstored(step, Unstored::Unread(cause))),
             StepOutcome::Indefinite(uncertainty) => self.record_doubt(step, uncertainty),
             accepted if !is_write && accepted.is_accepted() => {
                 self.progress.looked_up = true;

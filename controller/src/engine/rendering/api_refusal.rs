@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use drift_systems::RefusalReason;
+
 use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Uncertainty};
 
 /// Response of the API server to a failed call, or the lack of one.
@@ -12,7 +14,7 @@ use crate::engine::corrections::outcome::{Code, Doubt, Refusal, StepOutcome, Unc
 pub struct ApiRefusal {
     /// Status code of the response.
     pub status: Option<u16>,
-    /// Message of the API server, without values of any object.
+    /// Message of the API server, without values of secret names.
     pub sentence: String,
     /// Delay that the API server asked for.
     pub retry_after: Option<Duration>,
@@ -25,12 +27,13 @@ pub fn judge_refusal(refusal: ApiRefusal) -> StepOutcome {
     let code = status.map(Code::Status);
     match (status, code) {
         (Some(401 | 403), _) => {
-            let because = Some(sentence);
+            let because = Some(RefusalReason::own(sentence));
             StepOutcome::Indefinite(Uncertainty { why: Doubt::RightMissing, code, because, retry_after })
         }
-        (Some(400..=407 | 409..=428 | 430..=499), Some(code)) => {
-            StepOutcome::Refused { refusal: Refusal { code, because: Some(sentence) }, did_nothing: true }
-        }
+        (Some(400..=407 | 409..=428 | 430..=499), Some(code)) => StepOutcome::Refused {
+            refusal: Refusal { code, because: Some(RefusalReason::own(sentence)) },
+            did_nothing: true,
+        },
         _ => {
             let why = if status == Some(429) { Doubt::ApiServerBusy } else { Doubt::ApiServerUnavailable };
             StepOutcome::Indefinite(Uncertainty { why, code, because: None, retry_after })
@@ -47,7 +50,7 @@ mod tests {
         let judged =
             |status: Option<u16>| judge_refusal(ApiRefusal { status, sentence: "why".to_owned(), retry_after: None });
         for status in [400, 404, 409, 413, 422] {
-            let refusal = Refusal { code: status.into(), because: Some("why".to_owned()) };
+            let refusal = Refusal { code: status.into(), because: Some(RefusalReason::own("why")) };
             assert_eq!(judged(Some(status)), StepOutcome::Refused { refusal, did_nothing: true }, "{status}");
         }
         for status in [None, Some(408), Some(429), Some(500), Some(503), Some(504)] {

@@ -200,7 +200,7 @@ impl Rendering {
         let unread = unread.or((!is_kept).then_some(Unreadable::TooLarge)).filter(|_| step.looks_up());
         let (name, variables) =
             (seen_as(step).cloned(), Variables { response: Some(&answer), ..self.variables(index) });
-        let outcome = match (judge_answer(step, (status, retry_after), &variables, &self.kept_secret), &unread) {
+        let outcome = match (judge_answer(step, (reply, retry_after), &variables, &self.kept_secret), &unread) {
             (outcome, Some(unread)) if outcome.is_accepted() => not_looked_up(unread, status),
             (outcome, _) => outcome,
         };

@@ -12,6 +12,7 @@ use std::time::Duration;
 use drift_api::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
 use drift_api::{JobStage, LeanObject, TransitionTime};
 use drift_language::{JobCorrect, JobTemplate, Target};
+use drift_systems::RefusalReason;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -186,12 +187,13 @@ impl CorrectionJob {
             JobEnd::Complete => return StepOutcome::Accepted,
             JobEnd::Unseen(ApiRefusal { status, sentence, retry_after }) => {
                 let (why, code, retry_after) = (Doubt::JobUnseen, status.map(Code::Status), *retry_after);
-                let because = Some(format!("{}: {sentence}", self.name));
+                let because = Some(RefusalReason::own(format!("{}: {sentence}", self.name)));
                 return StepOutcome::Indefinite(Uncertainty { why, code, because, retry_after });
             }
             end => words::of_end(end),
         };
-        let refusal = Refusal { code: Code::Job, because: Some(format!("{}: {because}", self.name)) };
+        let refusal =
+            Refusal { code: Code::Job, because: Some(RefusalReason::own(format!("{}: {because}", self.name))) };
         let did_nothing = matches!(end, JobEnd::NeverStarted { ran_nothing: true } | JobEnd::Foreign);
         StepOutcome::Refused { refusal, did_nothing }
     }

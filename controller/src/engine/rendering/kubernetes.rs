@@ -8,6 +8,7 @@
 use drift_api::names::MADE_FOR_ANNOTATION;
 use drift_api::{ClusterResource, LeanObject, ResourceError, Uid};
 use drift_language::{Existing, KubernetesCorrect, Source, Target};
+use drift_systems::RefusalReason;
 use serde_json::Value;
 
 use crate::engine::corrections::{Action, Correction, Refusal, StepOutcome};
@@ -155,7 +156,8 @@ impl Manifests {
     #[must_use]
     pub fn judge(&self, index: usize, reply: &ManifestReply) -> StepOutcome {
         let deletes = self.steps.get(index) == Some(&ManifestStep::Delete);
-        let refusal = |status: u16, because: &str| Refusal { code: status.into(), because: Some(because.to_owned()) };
+        let refusal =
+            |status: u16, because: &str| Refusal { code: status.into(), because: Some(RefusalReason::own(because)) };
         let refused = |status, because| StepOutcome::Refused { refusal: refusal(status, because), did_nothing: true };
         match reply {
             ManifestReply::Done => StepOutcome::Accepted,

@@ -2,8 +2,8 @@
 //! results. Each change is one atomic step.
 
 use drift_api::{Change, CredentialError, LeanObject, ResultCode};
-use drift_language::{LdapCorrect, LdapStep, Target, Variables};
-use drift_systems::LdapFailure;
+use drift_language::{LdapCorrect, LdapStep, SecretValues, Target, Variables};
+use drift_systems::{LdapFailure, RefusalReason};
 
 use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::engine::rendering::desired::Aim;
@@ -74,18 +74,25 @@ impl Changes {
         self.rendered.steps.get(step)?.content.clone()
     }
 
-    /// Judges a failure of this step.
+    fn kept_secret(&self) -> SecretValues {
+        self.rendered.secrets.kept_secret()
+    }
+
+    /// Judges a failure of this step. The reason is what the directory says.
     #[must_use]
     pub fn judge(&self, step: usize, failure: &LdapFailure) -> StepOutcome {
         let deletes_entry = self.to_send(step).as_ref().is_some_and(Change::is_deletion);
         match failure {
-            LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT) if deletes_entry => StepOutcome::NotThere,
-            LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT | ResultCode::NO_SUCH_ATTRIBUTE)
+            LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT, _) if deletes_entry => StepOutcome::NotThere,
+            LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT | ResultCode::NO_SUCH_ATTRIBUTE, _)
                 if step < self.deletion =>
             {
                 StepOutcome::NotThere
             }
-            failure => judge(failure),
+            failure => {
+                let reason = failure.said().and_then(|said| RefusalReason::of_server(said, &self.kept_secret()));
+                judge(failure).with_reason(reason)
+            }
         }
     }
 }
@@ -113,15 +120,15 @@ fn judge(failure: &LdapFailure) -> StepOutcome {
         | LdapFailure::ContainerHidden => unanswered(Doubt::NoAnswer),
         LdapFailure::CredentialUnavailable(_) => unanswered(Doubt::CredentialUnavailable),
         LdapFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
-        LdapFailure::NotBound(code) | LdapFailure::Answered(code) if code.is_denial() => {
+        LdapFailure::NotBound(code, _) | LdapFailure::Answered(code, _) if code.is_denial() => {
             answered(Doubt::CredentialRefused, *code)
         }
-        LdapFailure::Answered(ResultCode::TIME_LIMIT_EXCEEDED) => {
+        LdapFailure::Answered(ResultCode::TIME_LIMIT_EXCEEDED, _) => {
             answered(Doubt::TimedOut, ResultCode::TIME_LIMIT_EXCEEDED)
         }
-        LdapFailure::NotBound(code) => answered(Doubt::ServerError, *code),
-        LdapFailure::Answered(code) if code.is_server_error() => answered(Doubt::ServerError, *code),
-        LdapFailure::Answered(code) => {
+        LdapFailure::NotBound(code, _) => answered(Doubt::ServerError, *code),
+        LdapFailure::Answered(code, _) if code.is_server_error() => answered(Doubt::ServerError, *code),
+        LdapFailure::Answered(code, _) => {
             let refusal = Refusal { code: Code::Ldap(*code), because: None };
             match *code {
                 ResultCode::ENTRY_ALREADY_EXISTS => StepOutcome::AlreadyExists(refusal),
@@ -138,6 +145,7 @@ mod tests {
     use crate::engine::fixtures::correction;
     use drift_api::object::object_view::ObjectView;
     use drift_language::Destination;
+    use drift_systems::ServerText;
     use serde_json::json;
 
     const CORRECT: &str = r#"
@@ -190,12 +198,12 @@ spec:
 
     #[test]
     fn a_deletion_accepts_that_nothing_is_there() {
-        let answered = |code| LdapFailure::Answered(ResultCode(code));
+        let answered = |code| LdapFailure::Answered(ResultCode(code), ServerText::default());
         let deleted = changes(Action::Delete);
         for (step, code) in [(0, 16), (0, 32), (1, 32)] {
             assert_eq!(deleted.judge(step, &answered(code)), StepOutcome::NotThere, "{step} {code}");
         }
-        let not_bound = LdapFailure::NotBound(ResultCode::NO_SUCH_OBJECT);
+        let not_bound = LdapFailure::NotBound(ResultCode::NO_SUCH_OBJECT, ServerText::default());
         assert!(matches!(deleted.judge(1, &not_bound), StepOutcome::Indefinite(_)), "no change was sent");
         let updated = changes(Action::Update);
         for code in [16, 20, 32] {
@@ -204,6 +212,18 @@ spec:
         }
         let existing = changes(Action::Create).judge(0, &answered(68));
         assert!(matches!(existing, StepOutcome::AlreadyExists(_)), "{existing:?}");
+    }
+
+    #[test]
+    fn a_refused_change_tells_what_the_directory_says() {
+        let said = ServerText::from("object class violation: sn missing\nmore");
+        for code in [ResultCode(65), ResultCode::ENTRY_ALREADY_EXISTS, ResultCode(50), ResultCode(51)] {
+            let outcome = changes(Action::Create).judge(0, &LdapFailure::Answered(code, said.clone()));
+            let reason = outcome.reason().map(RefusalReason::as_str);
+            assert_eq!(reason, Some("object class violation: sn missing"), "{code}: {outcome:?}");
+        }
+        let silent = changes(Action::Create).judge(0, &LdapFailure::Answered(ResultCode(65), ServerText::default()));
+        assert_eq!(silent.reason(), None);
     }
 
     #[test]
@@ -224,7 +244,7 @@ spec:
         ];
         for (code, doubt) in table {
             let code = ResultCode(code);
-            let found = match judge(&LdapFailure::Answered(code)) {
+            let found = match judge(&LdapFailure::Answered(code, ServerText::default())) {
                 StepOutcome::Indefinite(uncertainty) => Some(uncertainty.why),
                 _ => None,
             };

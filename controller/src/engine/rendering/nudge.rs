@@ -5,6 +5,7 @@
 
 use drift_api::{LeanObject, ResourceVersion};
 use drift_language::{NudgeCorrect, Target, Variables};
+use drift_systems::RefusalReason;
 use serde_json::{Map, Value, json};
 
 use crate::engine::corrections::{Code, Correction, Refusal, StepOutcome};
@@ -78,7 +79,7 @@ impl Nudge {
                 StepOutcome::Accepted
             }
             NudgeReply::Taken(_) => {
-                let refusal = Refusal { code: Code::Status(TAKEN), because: Some(NOT_WOKEN.to_owned()) };
+                let refusal = Refusal { code: Code::Status(TAKEN), because: Some(RefusalReason::own(NOT_WOKEN)) };
                 StepOutcome::Refused { refusal, did_nothing: true }
             }
             NudgeReply::OfAnother | NudgeReply::Refused(ApiRefusal { status: Some(404 | 409), .. }) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use drift_api::{CredentialError, LeanObject, SqlState};
 use drift_language::{SqlCorrect, SqlStatement, Target, Variables};
-use drift_systems::{SqlFailure, StatementFailure, WriteStatement};
+use drift_systems::{RefusalReason, SqlFailure, StatementFailure, WriteStatement};
 
 use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::engine::rendering::desired::Aim;
@@ -95,12 +95,16 @@ impl Statements {
         steps.get(range).unwrap_or_default().iter().filter(|statement| statement.content.is_some())
     }
 
-    /// Judges a failure of this step. Returns the name of the failed statement and the outcome.
+    /// Judges a failure of this step, whose reason is what the database says. Returns the name of the failed statement and the outcome.
     #[must_use]
     pub fn judge(&self, step: usize, failure: &StatementFailure) -> (Option<Arc<str>>, StepOutcome) {
         let at = self.sent(step).nth(failure.position).map(|statement| statement.label.clone());
         let label = at.filter(|_| self.rendered.steps.len() > 1);
-        (label, judge(&failure.failure))
+        let reason = match &failure.failure {
+            SqlFailure::Answered(_, said) => RefusalReason::of_server(said, &self.rendered.secrets.kept_secret()),
+            _ => None,
+        };
+        (label, judge(&failure.failure).with_reason(reason))
     }
 }
 
@@ -125,7 +129,7 @@ fn judge(failure: &SqlFailure) -> StepOutcome {
         SqlFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
         // The result exceeds the read limit, so it is unknown if the statement was executed.
         SqlFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
-        SqlFailure::Answered(state) => match doubt_of(*state) {
+        SqlFailure::Answered(state, _) => match doubt_of(*state) {
             Some(why) => StepOutcome::Indefinite(Uncertainty::answered(why, Code::SqlState(*state))),
             None => {
                 let refusal = Refusal { code: Code::SqlState(*state), because: None };
@@ -156,6 +160,7 @@ mod tests {
     use super::*;
     use crate::engine::fixtures::correction;
     use drift_language::Destination;
+    use drift_systems::ServerText;
     use serde_json::json;
     use std::time::Duration;
 
@@ -194,7 +199,7 @@ spec:
     }
 
     fn state(code: &str) -> SqlFailure {
-        SqlFailure::Answered(SqlState::parse(code).unwrap())
+        SqlFailure::Answered(SqlState::parse(code).unwrap(), ServerText::from("it says why"))
     }
 
     const CREATE: &str = r#"create:
@@ -212,6 +217,7 @@ spec:
         let (label, outcome) = found.judge(0, &StatementFailure { position: 1, failure: state("42704") });
         assert_eq!(label.as_deref(), Some("comment"));
         assert!(matches!(outcome, StepOutcome::Refused { did_nothing: true, .. }), "{outcome:?}");
+        assert_eq!(outcome.reason().map(RefusalReason::as_str), Some("it says why"));
         let lost = StatementFailure { position: 2, failure: SqlFailure::Unreachable("lost at its end") };
         assert_eq!(found.judge(0, &lost), (None, StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))));
     }

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use drift_api::identity::Uid;
 
 use super::Run;
-use crate::engine::corrections::outcome::Outcome;
+use crate::engine::StepAnswer;
+use crate::engine::corrections::outcome::{Code, Outcome, StepOutcome};
 use crate::engine::execution::ExecutionEnd;
 use crate::run::metrics::CorrectionLabels;
 
@@ -52,6 +53,31 @@ impl Run<'_> {
             tracing::debug!(target, kind, namespace, name, "not corrected: {why}");
         }
         self.tells_nothing_new = !is_news;
+    }
+
+    /// Logs the answer to a step that ends a correction, with the reason that the server gives.
+    pub(super) fn tell_not_accepted(&self, step: &str, answer: &StepAnswer) {
+        let code = match &answer.outcome {
+            StepOutcome::Refused { refusal, .. } | StepOutcome::AlreadyExists(refusal) => Some(refusal.code),
+            StepOutcome::Indefinite(uncertainty) => uncertainty.code,
+            _ => None,
+        };
+        let Some(status) = code.map(Code::short) else { return };
+        let (target, id, kind) = (&self.executor.target.name, &self.object.id, self.kind());
+        let (namespace, name) = (id.namespace.as_deref(), &*id.name);
+        let correction = self.correction.as_ref().map(|correction| correction.number);
+        let reason = answer.outcome.reason().map(ToString::to_string);
+        tracing::warn!(
+            target,
+            kind,
+            namespace,
+            name,
+            correction,
+            step,
+            status,
+            reason,
+            "a step of a correction is not accepted"
+        );
     }
 
     pub(super) fn count(&self, end: &ExecutionEnd) {

@@ -44,10 +44,6 @@ impl<'a> HttpRequests<'a> {
 
     fn judge(&mut self, index: usize, reply: &HttpReply) -> StepAnswer {
         let outcome = self.rendering.take_answer(index, reply, retry_after(&reply.headers, clock::wall()));
-        if !outcome.is_accepted() {
-            let (target, status) = (&self.rendering.target().name, reply.status.as_u16());
-            tracing::warn!(target, status, step = index, "a step of a correction is not accepted");
-        }
         let code = Some(reply.status.as_u16().into());
         StepAnswer { code, stored: self.rendering.take_stored(), ..StepAnswer::of(outcome) }
     }

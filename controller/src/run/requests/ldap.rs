@@ -71,7 +71,9 @@ impl SystemRequests for ChangeRequests<'_> {
                 return Sent::Answered(StepAnswer::of(StepOutcome::Accepted));
             };
             failure.heard().into_iter().for_each(|heard| context.note(&place, heard));
-            tracing::warn!(target = self.target.name, "a correction is not accepted: {failure}");
+            if failure.said().is_none() {
+                tracing::warn!(target = self.target.name, "a correction is not accepted: {failure}");
+            }
             Sent::Answered(StepAnswer::of(self.changes.judge(index, &failure)))
         })
     }

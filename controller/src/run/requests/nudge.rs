@@ -76,7 +76,7 @@ impl SystemRequests for NudgeRequest<'_> {
 
 /// Converts a failed call for the engine.
 pub(super) fn refusal_of(error: &CallError) -> ApiRefusal {
-    let sentence = error.to_string();
+    let sentence = error.reason();
     // The status is shown separately.
     let status = error.code();
     let sentence = match status.and_then(|status| sentence.strip_prefix(&status.to_string())) {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::{STEP_TIMEOUT, SqlCorrect, Target};
 use drift_systems::{
-    ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, StatementFailure, Way, WriteStatement,
+    ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, SqlFailure, StatementFailure, Way,
+    WriteStatement,
 };
 
 use super::{SendContext, Sending, Sent, SystemRequests};
@@ -91,7 +92,9 @@ impl SystemRequests for StatementRequests<'_> {
                 return Sent::Answered(StepAnswer::of(StepOutcome::Accepted));
             };
             ended.failure.heard().into_iter().for_each(|heard| context.note(&place, heard));
-            tracing::warn!(target = self.target.name, "a correction is not accepted: {ended}");
+            if !matches!(ended.failure, SqlFailure::Answered(..)) {
+                tracing::warn!(target = self.target.name, "a correction is not accepted: {ended}");
+            }
             let (label, outcome) = self.statements.judge(index, &ended);
             Sent::Answered(StepAnswer { label, ..StepAnswer::of(outcome) })
         })

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_api::{Fifo, Moment, ObjectView, Uid};
 use drift_language::cel::SecretValues;
 use indexmap::IndexSet;
 use serde_json::Value;
 
-use crate::engine::judgement::description::REDACTED;
 use crate::engine::poll::request::Request;
 use crate::engine::schedule::PROMPT_SPACING;
 

@@ -37,6 +37,8 @@ pub struct Drift {
     pub fields: DifferingFields,
     /// True if a differing field requires a deletion and a creation.
     pub replace: bool,
+    /// Rule of `compare` that would end a difference, if it is only another form of the same value.
+    pub rule: Option<&'static str>,
 }
 
 impl Drift {
@@ -63,7 +65,8 @@ impl Drift {
         };
         find_differences(&target.compare.rules, desired, observed, &mut found)?;
         find_moved(target, subject.moved, &target.object_may.ignored(subject.object), &mut found);
-        Ok(text.sentence().map(|text| Self { text, fields, replace }))
+        let rule = text.rule();
+        Ok(text.sentence().map(|text| Self { text, fields, replace, rule }))
     }
 }
 

@@ -12,6 +12,7 @@ pub mod observation;
 pub mod rendered;
 pub mod total_loss;
 pub mod verdict;
+pub mod without_effect;
 
 pub use confirmation::{Belief, Confirmation, NewFinding};
 pub use credentials::Credentials;

@@ -130,6 +130,8 @@ pub struct Known {
     pub found_at: Option<u64>,
     /// True if a poll found the resource at any generation, and it was not deleted for a replacement since.
     pub found: bool,
+    /// Accepted corrections in a row that left the same difference, as this process saw them.
+    pub in_vain: u8,
 }
 
 /// Returns true if the record has a create, and no poll since that correction found the resource.

@@ -1,9 +1,8 @@
 //! The HTTP answer that means an absence, in words: `the server answered 404 to GET https://host/path`.
 
 use drift_api::HttpRequest;
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::cel::SecretValues;
-
-use crate::engine::judgement::description::REDACTED;
 
 /// The last answered request of a read.
 #[derive(Clone, Debug)]

@@ -38,7 +38,7 @@ pub fn failure_of(failure: &LdapFailure) -> Failure {
         LdapFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
         LdapFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
         LdapFailure::AddressRefused { .. } => Failure::address_refused(),
-        LdapFailure::NotBound(code) | LdapFailure::Answered(code) => of_code(*code),
+        LdapFailure::NotBound(code, _) | LdapFailure::Answered(code, _) => of_code(*code),
         LdapFailure::AttributeHidden(_) | LdapFailure::ContainerHidden => {
             Failure { reason: ObservedReason::Forbidden, text: failure.to_string() }
         }
@@ -62,6 +62,7 @@ fn of_code(code: ResultCode) -> Failure {
 mod tests {
     use super::*;
     use drift_language::Source;
+    use drift_systems::ServerText;
     use serde_json::json;
 
     fn observed(answer: &SearchAnswer) -> Result<Observation, String> {
@@ -112,14 +113,22 @@ spec:
             (53, ExternalError),
         ];
         for (code, reason) in table {
-            assert_eq!(failure_of(&LdapFailure::Answered(ResultCode(code))).reason, reason, "{code}");
-            assert_eq!(failure_of(&LdapFailure::NotBound(ResultCode(code))).reason, reason, "{code}");
+            assert_eq!(
+                failure_of(&LdapFailure::Answered(ResultCode(code), ServerText::default())).reason,
+                reason,
+                "{code}"
+            );
+            assert_eq!(
+                failure_of(&LdapFailure::NotBound(ResultCode(code), ServerText::default())).reason,
+                reason,
+                "{code}"
+            );
         }
         for hidden in [LdapFailure::AttributeHidden("member".to_owned()), LdapFailure::ContainerHidden] {
             let failure = failure_of(&hidden);
             assert_eq!((failure.reason, failure.text), (Forbidden, hidden.to_string()));
         }
-        let text = failure_of(&LdapFailure::Answered(ResultCode(4))).text;
+        let text = failure_of(&LdapFailure::Answered(ResultCode(4), ServerText::default())).text;
         assert_eq!(text, "the external system answers with an error: LDAP result 4 sizeLimitExceeded");
     }
 }

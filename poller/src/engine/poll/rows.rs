@@ -39,7 +39,7 @@ pub fn failure_of(failure: &SqlFailure) -> Failure {
         SqlFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
         SqlFailure::LoginUnsupported(why) => Failure::with(ObservedReason::CredentialUnusable, why),
         SqlFailure::AddressRefused { .. } => Failure::address_refused(),
-        SqlFailure::Answered(state) => of_state(*state),
+        SqlFailure::Answered(state, _) => of_state(*state),
         SqlFailure::Unreadable(mistake) => invalid(mistake),
     }
 }

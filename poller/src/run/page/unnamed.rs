@@ -12,13 +12,13 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::Target;
 use drift_systems::SentCredentials;
 use serde_json::{Value, json};
 
 use crate::engine::collection::requests::Unnamed;
 use crate::engine::judgement::credentials::Credentials;
-use crate::engine::judgement::description::REDACTED;
 
 /// Entries by target name.
 type UnnamedByTarget = BTreeMap<String, (Arc<Target>, Unnamed)>;

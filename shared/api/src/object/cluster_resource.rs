@@ -63,7 +63,7 @@ pub enum ResourceError {
     Refused {
         /// The HTTP status.
         status: u16,
-        /// The sentence for display. It contains names at most, no values.
+        /// The sentence for display. It may quote what was written, and has no value of a secret name.
         sentence: String,
         /// The requested pause.
         retry_after: Option<Duration>,

@@ -29,6 +29,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::printable::printable;
+use drift_language::SecretValues;
+use drift_systems::RefusalReason;
 use futures::AsyncReadExt;
 use http::{Response, StatusCode};
 use kube::client::ClientBuilder;
@@ -84,6 +86,18 @@ impl CallError {
         match self {
             Self::Answered(status) => Some(status.code),
             Self::TimedOut(_) | Self::TooLarge(_) | Self::Unreadable(_) | Self::Transport(_) => None,
+        }
+    }
+
+    /// Returns the same text for a write to another object or a Job, with the message of the API server. It may quote what
+    /// was written and the rule of a policy, and has no value of a secret name.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let Self::Answered(status) = self else { return self.to_string() };
+        let is_missing_right = status.code == 403 && status.message.contains(MISSING_RIGHT);
+        match RefusalReason::of_text(&status.message, &SecretValues::default()).filter(|_| !is_missing_right) {
+            Some(said) if status.code < 500 => format!("{}: {said}", words_of(status)),
+            _ => self.to_string(),
         }
     }
 
@@ -275,8 +289,13 @@ pub fn refusal_text(status: &Status) -> String {
     } else {
         fields.join(", ")
     };
+    if detail.is_empty() { words_of(status) } else { format!("{}: {detail}", words_of(status)) }
+}
+
+/// Returns the code and the reason: `422 Invalid`.
+fn words_of(status: &Status) -> String {
     let reason = if status.reason.is_empty() { "no reason given" } else { status.reason.as_str() };
-    if detail.is_empty() { format!("{} {reason}", status.code) } else { format!("{} {reason}: {detail}", status.code) }
+    format!("{} {reason}", status.code)
 }
 
 /// Returns the name of the admission policy that refused, and the message of its rule.
@@ -341,6 +360,30 @@ mod tests {
         assert_eq!(denied("change freeze until Monday (CHG-4711)"), expected);
         assert!(!denied("a\u{1b}[2J").contains('\u{1b}'));
         assert!(denied(&"x".repeat(1000)).len() < 400);
+    }
+
+    #[test]
+    fn the_message_about_another_object_is_kept() {
+        let reason = |status| CallError::Answered(Box::new(serde_json::from_value(status).unwrap())).reason();
+        let table = [
+            (
+                json!({"code": 422, "reason": "Invalid", "message": "Widget \"x\" is invalid: spec.size: Invalid value: 12: too large"}),
+                "422 Invalid: Widget \"x\" is invalid: spec.size: Invalid value: 12: too large",
+            ),
+            (
+                json!({"code": 422, "reason": "Invalid", "message": "x is invalid: spec.password: Invalid value: \"hunter2\""}),
+                "422 Invalid: x is invalid: spec.password: (redacted)",
+            ),
+            (
+                json!({"code": 403, "reason": "Forbidden", "message": "admission webhook \"p\" denied the request: change freeze"}),
+                "403 Forbidden: admission webhook \"p\" denied the request: change freeze",
+            ),
+            (json!({"code": 409, "reason": "Conflict"}), "409 Conflict"),
+            (json!({"code": 500, "message": "hunter2"}), "500 no reason given"),
+        ];
+        for (status, expected) in table {
+            assert_eq!(reason(status), expected);
+        }
     }
 
     #[test]

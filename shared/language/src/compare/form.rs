@@ -124,6 +124,27 @@ fn plain_meaning(value: &Value) -> Option<Meaning<'_>> {
     }
 }
 
+/// Maximum bytes of a text for which a form is looked for. Names, addresses and durations are shorter.
+const MAX_BYTES_OF_FORMS: usize = 4_096;
+
+/// Returns the word of the first form in which two values have the same meaning.
+pub(super) fn common_form(desired: &Value, observed: &Value) -> Option<&'static str> {
+    let is_short = |value: &Value| value.as_str().is_none_or(|text| text.len() <= MAX_BYTES_OF_FORMS);
+    let is_json =
+        |value: &Value| value.as_str().and_then(json_of).is_some_and(|json| json.is_object() || json.is_array());
+    let joins = |form: Form| match form {
+        Form::Json => is_json(desired) && is_json(observed) && texts_of(desired) == texts_of(observed),
+        form => is_same(Some(form), None, desired, observed),
+    };
+    let forms = [Form::Number, Form::CaseInsensitive, Form::Quantity, Form::Duration, Form::Timestamp, Form::Json];
+    let known = || forms.into_iter().find(|form| joins(*form)).map(Form::word);
+    (is_short(desired) && is_short(observed)).then(known).flatten()
+}
+
+fn texts_of(value: &Value) -> Option<Value> {
+    value.as_str().and_then(json_of)
+}
+
 /// Folds the case of each letter by itself: to upper case and back, because some letters have several lower-case forms.
 /// A letter whose other case is several letters stays, so that `STRASSE` and `straße` differ.
 fn without_case(text: &str) -> String {
@@ -173,6 +194,25 @@ mod tests {
 
     fn same(form: Form, desired: Value, observed: Value) -> bool {
         is_same(Some(form), None, &desired, &observed)
+    }
+
+    #[test]
+    fn the_form_that_two_values_share_is_found() {
+        let table = [
+            (json!("A@x.org"), json!("a@x.org"), Some("caseInsensitive")),
+            (json!("5"), json!(5), Some("number")),
+            (json!("1Gi"), json!("1024Mi"), Some("quantity")),
+            (json!("90s"), json!("1m30s"), Some("duration")),
+            (json!("2026-01-01T00:00:00Z"), json!("2026-01-01T00:00:00.000Z"), Some("timestamp")),
+            (json!(r#"{"a": 1}"#), json!(r#"{"a":1}"#), Some("json")),
+            (json!("a"), json!("b"), None),
+            (json!(1), json!(2), None),
+            (json!({"a": 1}), json!({"a": 2}), None),
+            (json!("A".repeat(5_000)), json!("a".repeat(5_000)), None),
+        ];
+        for (desired, observed, expected) in table {
+            assert_eq!(common_form(&desired, &observed), expected, "{desired} {observed}");
+        }
     }
 
     #[test]

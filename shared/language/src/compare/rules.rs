@@ -190,6 +190,13 @@ impl<'r> RulePlace<'r> {
         self.form()?.type_missed_by(value)
     }
 
+    /// Returns the word for `as` with which two different values here would be the same. `None` if there is none, or the
+    /// place has one already.
+    #[must_use]
+    pub fn missing_form(self, desired: &Value, observed: &Value) -> Option<&'static str> {
+        if self.form().is_some() { None } else { form::common_form(desired, observed) }
+    }
+
     /// Returns true if two scalars here have the same meaning.
     #[must_use]
     #[inline]

@@ -214,7 +214,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("correct.http.create[].refusedWhen", "The response is a definite refusal."),
     ("correct.http.create[].store", "Fields of the object's .status over response. Not in delete."),
     ("correct.http.create[].idempotent", "The system honours Idempotency-Key. Only in create."),
-    ("correct.http.create[].because", "The reason of a refusal, over response."),
+    ("correct.http.create[].because", "The reason of a refusal. Default: what the server says. none: nothing."),
     ("correct.http.delete[].doneOn", "Statuses that mean gone. Default: those of accept."),
     ("correct.kubernetes", "Writes the object that read.kubernetes reads."),
     ("correct.kubernetes.manifest", "The object. Values may hold ${…}, keys may not."),

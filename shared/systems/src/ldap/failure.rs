@@ -1,6 +1,7 @@
 //! Failures of an operation, as fixed texts.
 //!
-//! The server's own messages contain DNs and values. Only the result code is passed on.
+//! The server's own messages contain DNs and values. They are kept as they came, for the reason of a refused change, and
+//! no text here shows them.
 
 use std::io;
 
@@ -11,6 +12,7 @@ use crate::guard::connect_errors::describe;
 use crate::guard::dialling::AddressRefused;
 use crate::guard::host_health::HostReply;
 use crate::guard::stream::DialError;
+use crate::refusal::ServerText;
 
 /// The reason for a missing result. Contains no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,10 +31,10 @@ pub enum LdapFailure {
     },
     /// The server rejected the bind, so no operation was sent.
     #[error("bind: {0}")]
-    NotBound(ResultCode),
+    NotBound(ResultCode, ServerText),
     /// The server rejected the operation.
     #[error("{0}")]
-    Answered(ResultCode),
+    Answered(ResultCode, ServerText),
     /// The entry does not show an attribute of this name that the target says every entry has.
     #[error(
         "the entry does not show its attribute {0}, which read.ldap.present names: the account may not read it, or it was removed"
@@ -71,16 +73,25 @@ impl From<io::Error> for LdapFailure {
 }
 
 impl LdapFailure {
+    /// Returns the words of the server.
+    #[must_use]
+    pub const fn said(&self) -> Option<&ServerText> {
+        match self {
+            Self::NotBound(_, said) | Self::Answered(_, said) => Some(said),
+            _ => None,
+        }
+    }
+
     /// Returns the evidence about the host.
     #[must_use]
     pub fn heard(&self) -> Option<HostReply> {
         match self {
             Self::Unreachable(_) => Some(HostReply::Unreachable),
-            Self::NotBound(code) | Self::Answered(code) if code.is_outage() => {
+            Self::NotBound(code, _) | Self::Answered(code, _) if code.is_outage() => {
                 Some(HostReply::AskedToWait(PAUSE_WHEN_NOT_TOLD))
             }
-            Self::NotBound(_)
-            | Self::Answered(_)
+            Self::NotBound(..)
+            | Self::Answered(..)
             | Self::AttributeHidden(_)
             | Self::ContainerHidden
             | Self::Unreadable(_) => Some(HostReply::Answer),

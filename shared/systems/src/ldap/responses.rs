@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::failure::LdapFailure;
 use crate::guard::allowance::Allowance;
+use crate::refusal::ServerText;
 
 use super::messages::{ENUMERATED, INTEGER, SET, requested};
 
@@ -45,12 +46,12 @@ impl SearchAnswer {
 /// One message of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Response<'m> {
-    Bind(ResultCode),
+    Bind(ResultCode, ServerText),
     Entry(Entry<'m>),
     /// A part of the result is on another server.
     Reference,
-    SearchDone(ResultCode),
-    Changed(ResultCode),
+    SearchDone(ResultCode, ServerText),
+    Changed(ResultCode, ServerText),
     Extended(ResultCode),
 }
 
@@ -124,6 +125,14 @@ fn number_of(content: &[u8]) -> Result<u32, LdapFailure> {
     Ok(content.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
 }
 
+/// Returns the words of the server in a result, which follow the code and the DN.
+fn diagnostic_message(result: &[u8]) -> Option<ServerText> {
+    let mut parts = Elements(result);
+    parts.expect(ENUMERATED).ok()?;
+    parts.expect(OCTETS).ok()?;
+    Some(ServerText::from(&*String::from_utf8_lossy(parts.expect(OCTETS).ok()?)))
+}
+
 impl<'m> Response<'m> {
     /// Parses a message that answers the request with this ID.
     pub(super) fn parse(message: &'m [u8], id: u32) -> Result<Self, LdapFailure> {
@@ -138,12 +147,13 @@ impl<'m> Response<'m> {
             return Err(NOT_LDAP);
         }
         let code = || number_of(Elements(content).expect(ENUMERATED)?).map(ResultCode);
+        let said = || diagnostic_message(content).unwrap_or_default();
         Ok(match tag {
-            0x61 => Self::Bind(code()?),
+            0x61 => Self::Bind(code()?, said()),
             0x64 => Self::Entry(Entry(Elements(content))),
             0x73 => Self::Reference,
-            0x65 => Self::SearchDone(code()?),
-            0x67 | 0x69 | 0x6b => Self::Changed(code()?),
+            0x65 => Self::SearchDone(code()?, said()),
+            0x67 | 0x69 | 0x6b => Self::Changed(code()?, said()),
             0x78 => Self::Extended(code()?),
             _ => return Err(NOT_LDAP),
         })

@@ -75,8 +75,8 @@ impl Session {
         session.send(&messages::bind(&parameters.bind_dn, parameters.password.expose_secret())).await?;
         let answer = session.receive(&mut { RESULT_BYTES }).await?;
         match Response::parse(&answer, session.last_id)? {
-            Response::Bind(ResultCode::SUCCESS) => Ok(session),
-            Response::Bind(code) => Err(LdapFailure::NotBound(code)),
+            Response::Bind(ResultCode::SUCCESS, _) => Ok(session),
+            Response::Bind(code, said) => Err(LdapFailure::NotBound(code, said)),
             _ => Err(UNEXPECTED),
         }
     }
@@ -111,16 +111,16 @@ impl Session {
                 Response::Reference => {
                     return Err(LdapFailure::Unreadable("a part of it is on another server (referral)"));
                 }
-                Response::SearchDone(ResultCode::SUCCESS) => return Ok(SearchAnswer::Entries(found)),
+                Response::SearchDone(ResultCode::SUCCESS, _) => return Ok(SearchAnswer::Entries(found)),
                 // More entries than asked for: the answer is ambiguous in any case.
-                Response::SearchDone(ResultCode::SIZE_LIMIT_EXCEEDED) if found.len() > 1 => {
+                Response::SearchDone(ResultCode::SIZE_LIMIT_EXCEEDED, _) if found.len() > 1 => {
                     return Ok(SearchAnswer::Entries(found));
                 }
                 // Below a missing base, nothing is known about entries: the base itself can be wrong.
-                Response::SearchDone(ResultCode::NO_SUCH_OBJECT) if search.scope == SearchScope::Base => {
+                Response::SearchDone(ResultCode::NO_SUCH_OBJECT, _) if search.scope == SearchScope::Base => {
                     return Ok(SearchAnswer::NoBase);
                 }
-                Response::SearchDone(code) => return Err(LdapFailure::Answered(code)),
+                Response::SearchDone(code, said) => return Err(LdapFailure::Answered(code, said)),
                 _ => return Err(UNEXPECTED),
             }
         }
@@ -130,8 +130,8 @@ impl Session {
         self.send(&messages::change(change)).await?;
         let answer = self.receive(&mut { RESULT_BYTES }).await?;
         match Response::parse(&answer, self.last_id)? {
-            Response::Changed(ResultCode::SUCCESS) => Ok(()),
-            Response::Changed(code) => Err(LdapFailure::Answered(code)),
+            Response::Changed(ResultCode::SUCCESS, _) => Ok(()),
+            Response::Changed(code, said) => Err(LdapFailure::Answered(code, said)),
             _ => Err(UNEXPECTED),
         }
     }

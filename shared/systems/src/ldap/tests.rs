@@ -12,6 +12,7 @@ use super::messages::message;
 use super::responses::{RESULT_BYTES, Response, SEARCH_VALUES, read_message};
 use super::*;
 use crate::guard::host_health::HostReply;
+use crate::refusal::ServerText;
 
 const REFERRAL: &str = "a part of it is on another server (referral)";
 
@@ -128,7 +129,7 @@ async fn only_a_complete_answer_is_an_observation() {
     let found = entry(&[("MAIL", &[b"a", b"b"]), ("mail;lang-de", &[b"c"]), ("cn", &[b"c"]), CLASS]);
     let row = json!({"dn": "dc=a", "mail": ["a", "b"], "cn": ["c"]});
     let entries = |count| Ok(SearchAnswer::Entries(vec![row.clone(); count]));
-    let code = |code| Err(LdapFailure::Answered(ResultCode(code)));
+    let code = |code| Err(LdapFailure::Answered(ResultCode(code), ServerText::from("canary")));
     let partial = LdapFailure::Unreadable("an attribute has more values than the server returns at once");
     let other_name = LdapFailure::Unreadable("an attribute has another name than requested: request that name");
     let table = [
@@ -152,7 +153,11 @@ async fn only_a_complete_answer_is_an_observation() {
     for (scope, operations, expected) in table {
         assert_eq!(search(scope, 0, operations.clone()).await, expected, "{operations:?}");
     }
-    assert_eq!(search(Base, 32, Vec::new()).await, Err(LdapFailure::NotBound(ResultCode(32))), "no absence");
+    assert_eq!(
+        search(Base, 32, Vec::new()).await,
+        Err(LdapFailure::NotBound(ResultCode(32), ServerText::from("canary"))),
+        "no absence"
+    );
 }
 
 /// An object class, as every entry has one.
@@ -176,7 +181,7 @@ async fn an_entry_that_hides_an_attribute_is_no_observation() {
 #[tokio::test]
 async fn an_absence_needs_a_container_in_sight() {
     let nothing = [vec![result(0x65, 0)], vec![result(0x65, 32)]];
-    let code = |code| Err(LdapFailure::Answered(ResultCode(code)));
+    let code = |code| Err(LdapFailure::Answered(ResultCode(code), ServerText::from("canary")));
     let table = [
         (vec![seen(), result(0x65, 0)], Ok(())),
         (vec![result(0x65, 0)], Err(LdapFailure::ContainerHidden)),
@@ -232,13 +237,27 @@ async fn a_metadata_server_is_not_dialled() {
 #[test]
 fn an_outage_pauses_the_host() {
     for (failure, expected) in [
-        (LdapFailure::Answered(ResultCode::BUSY), Some(HostReply::AskedToWait(crate::PAUSE_WHEN_NOT_TOLD))),
-        (LdapFailure::NotBound(ResultCode::UNAVAILABLE), Some(HostReply::AskedToWait(crate::PAUSE_WHEN_NOT_TOLD))),
-        (LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT), Some(HostReply::Answer)),
+        (
+            LdapFailure::Answered(ResultCode::BUSY, ServerText::default()),
+            Some(HostReply::AskedToWait(crate::PAUSE_WHEN_NOT_TOLD)),
+        ),
+        (
+            LdapFailure::NotBound(ResultCode::UNAVAILABLE, ServerText::default()),
+            Some(HostReply::AskedToWait(crate::PAUSE_WHEN_NOT_TOLD)),
+        ),
+        (LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT, ServerText::default()), Some(HostReply::Answer)),
         (LdapFailure::Unreachable("lost"), Some(HostReply::Unreachable)),
         (LdapFailure::CredentialUnavailable("s".to_owned()), None),
     ] {
         assert_eq!(failure.heard(), expected, "{failure}");
+    }
+}
+
+#[test]
+fn no_text_of_a_failure_shows_what_the_server_says() {
+    for failure in [LdapFailure::Answered, LdapFailure::NotBound] {
+        let failure = failure(ResultCode(65), ServerText::from("canary"));
+        assert!(!format!("{failure} {failure:?}").contains("canary"), "{failure}");
     }
 }
 

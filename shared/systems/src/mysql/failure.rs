@@ -3,6 +3,7 @@
 use drift_api::requests::sql_state::SqlState;
 use mysql_common::io::ParseBuf;
 
+use crate::refusal::ServerText;
 use crate::sql::SqlFailure;
 
 /// The failure of a server that does not follow the protocol.
@@ -16,18 +17,19 @@ pub(super) const ERROR: u8 = 0xff;
 /// State of an error that has none: errors before the login, such as too many connections.
 const NO_STATE: &[u8] = b"HY000";
 
-/// Reads an error packet. Its text is not passed on.
+/// Reads an error packet.
 pub(super) fn answered(packet: &[u8]) -> SqlFailure {
-    state_of(packet).map_or(NOT_MYSQL, SqlFailure::Answered)
+    state_and_text(packet).map_or(NOT_MYSQL, |(state, text)| SqlFailure::Answered(state, text))
 }
 
-fn state_of(packet: &[u8]) -> Option<SqlState> {
+fn state_and_text(packet: &[u8]) -> Option<(SqlState, ServerText)> {
     let mut rest = ParseBuf(packet);
     rest.checked_eat_u8()?;
     let number = rest.checked_eat_u16_le()?;
-    let state = match rest.0 {
-        [b'#', state @ ..] => state.get(..NO_STATE.len())?,
-        _ => NO_STATE,
+    let (state, text) = match rest.0 {
+        [b'#', rest @ ..] => rest.split_at_checked(NO_STATE.len())?,
+        text => (NO_STATE, text),
     };
-    SqlState::parse_mysql(std::str::from_utf8(state).ok()?, number)
+    let state = SqlState::parse_mysql(std::str::from_utf8(state).ok()?, number)?;
+    Some((state, ServerText::from(&*String::from_utf8_lossy(text))))
 }

@@ -70,7 +70,7 @@ impl Session {
     ) -> Result<(), SqlFailure> {
         self.is_busy = true;
         let asked = self.ask_within(query, options, take).await;
-        if let Err(SqlFailure::Answered(_)) | Ok(()) = asked {
+        if let Err(SqlFailure::Answered(..)) | Ok(()) = asked {
             self.client.query("ROLLBACK").await?;
             self.is_busy = false;
         }
@@ -116,7 +116,7 @@ impl Session {
         for (position, WriteStatement { text, timeout }) in statements.iter().enumerate() {
             let ran = self.run_one(text.as_str().into(), timeout.unwrap_or(options.timeout)).await;
             if let Err(failure) = ran {
-                self.is_busy = !matches!(failure, SqlFailure::Answered(_));
+                self.is_busy = !matches!(failure, SqlFailure::Answered(..));
                 return Err(StatementFailure { position, failure });
             }
         }

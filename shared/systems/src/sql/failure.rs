@@ -1,6 +1,7 @@
 //! Failures of a statement, as fixed texts.
 //!
-//! The server's own messages contain values, names and addresses. Only the SQLSTATE is passed on.
+//! The server's own messages contain values, names and addresses. They are kept as they came, for the reason of a refused
+//! statement, and no text here shows them.
 
 use std::io;
 
@@ -11,6 +12,7 @@ use crate::guard::dialling::AddressRefused;
 use crate::guard::host_health::HostReply;
 use crate::guard::roots::NoBundle;
 use crate::guard::stream::DialError;
+use crate::refusal::ServerText;
 
 /// The reason for a missing result. Contains no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +34,7 @@ pub enum SqlFailure {
     },
     /// The server returned an error.
     #[error("SQLSTATE {0}")]
-    Answered(SqlState),
+    Answered(SqlState, ServerText),
     /// The result is not usable, for the reason in this fixed text.
     #[error("the result: {0}")]
     Unreadable(&'static str),
@@ -89,10 +91,12 @@ impl From<io::Error> for SqlFailure {
 
 impl From<tokio_postgres::Error> for SqlFailure {
     fn from(error: tokio_postgres::Error) -> Self {
-        if let Some(state) = error.code() {
-            // An invalid code does not come from PostgreSQL.
-            return SqlState::parse(state.code())
-                .map_or(Self::Unreachable("the answer is not PostgreSQL's"), Self::Answered);
+        if let Some(error) = error.as_db_error() {
+            // Without its detail, which may be a whole row. An invalid code does not come from PostgreSQL.
+            return SqlState::parse(error.code().code())
+                .map_or(Self::Unreachable("the answer is not PostgreSQL's"), |state| {
+                    Self::Answered(state, error.message().into())
+                });
         }
         let source = error.into_source();
         let io = source.as_deref().and_then(|source| source.downcast_ref::<io::Error>());
@@ -112,7 +116,7 @@ impl SqlFailure {
     pub fn heard(&self) -> Option<HostReply> {
         match self {
             failure if failure.is_loss() => Some(HostReply::Unreachable),
-            Self::Answered(_) | Self::LoginUnsupported(_) | Self::Unreadable(_) => Some(HostReply::Answer),
+            Self::Answered(..) | Self::LoginUnsupported(_) | Self::Unreadable(_) => Some(HostReply::Answer),
             // Nothing was sent to the host.
             Self::Unreachable(_) | Self::CredentialUnavailable(_) | Self::AddressRefused { .. } => None,
         }
@@ -120,7 +124,7 @@ impl SqlFailure {
 
     /// Returns true if the server rejects the role or lacks a right for it.
     pub(crate) fn is_denial(&self) -> bool {
-        matches!(self, Self::Answered(state) if state.is_denial())
+        matches!(self, Self::Answered(state, _) if state.is_denial())
     }
 
     /// Returns true if the connection itself is lost, not only this statement.
@@ -128,7 +132,7 @@ impl SqlFailure {
     pub fn is_loss(&self) -> bool {
         match self {
             Self::Unreachable(_) => true,
-            Self::Answered(state) => matches!(state.class(), "08") || state.is_shutdown(),
+            Self::Answered(state, _) => matches!(state.class(), "08") || state.is_shutdown(),
             Self::CredentialUnavailable(_)
             | Self::LoginUnsupported(_)
             | Self::AddressRefused { .. }

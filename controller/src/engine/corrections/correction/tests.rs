@@ -1,6 +1,7 @@
 use super::*;
 use crate::engine::corrections::outcome::{Doubt, Reach};
 use crate::engine::fixtures::{claims, correction, desired_hash, doubtful, owns, refused, status};
+use drift_systems::RefusalReason;
 
 fn at(label: &str, reach: Reach) -> FailedStep {
     FailedStep { label: Some(label.into()), reach }
@@ -30,7 +31,7 @@ fn only_a_definite_outcome_spends_a_k() {
 #[test]
 fn a_create_of_what_exists_notes_what_it_contradicts() {
     let exists = |because: Option<&str>| {
-        let refusal = Refusal { code: 409.into(), because: because.map(str::to_owned) };
+        let refusal = Refusal { code: 409.into(), because: because.map(RefusalReason::own) };
         Outcome::AlreadyExists(FailedStep { label: None, reach: Reach::Unwritten }, refusal)
     };
     let hash = desired_hash();
@@ -91,6 +92,31 @@ fn the_next_job_says_why_the_one_before_failed() {
     let said = next.claim();
     assert_eq!(said.reason, Some(CorrectedReason::CorrectionStarted));
     assert_eq!(said.text, "updating the external resource; before: update: the Job: n: it failed");
+}
+
+#[test]
+fn the_record_has_the_reason_of_a_refusal() {
+    let update = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
+    let because = Some(RefusalReason::own("quota of zone exceeded"));
+    let step = || FailedStep { label: Some("set".into()), reach: Reach::FirstWrite };
+    let refused = Outcome::Refused(step(), Refusal { code: 422.into(), because: because.clone() });
+    assert_eq!(update.ended(&refused).text, "update, step set: 422: quota of zone exceeded");
+    let lacking = Uncertainty { because, ..Uncertainty::answered(Doubt::CredentialRefused, 403.into()) };
+    assert_eq!(
+        update.ended(&Outcome::Doubtful(step(), lacking)).text,
+        "update, step set: the external system refuses the controller's credential (403): quota of zone exceeded; it is \
+         tried again"
+    );
+}
+
+#[test]
+fn values_in_memory_are_not_told_as_lost() {
+    let create = Correction { before: status(7, owns("db")), ..correction(Action::Create) };
+    let step = || FailedStep { label: None, reach: Reach::Further };
+    let lost = create.ended(&Outcome::Unstored(step(), Unstored::Unread("store.id: no field `id`".to_owned()))).text;
+    assert!(lost.contains("what was made is not known here") && lost.ends_with("tried again in an hour"), "{lost}");
+    let kept = create.ended(&Outcome::Unstored(step(), Unstored::Refused)).text;
+    assert!(kept.contains("keeps them in memory and tries again") && !kept.contains("not known"), "{kept}");
 }
 
 #[test]

@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use drift_language::{HttpStep, MAX_ITEMS, Target};
+use drift_systems::refusal::short_line;
 use serde_json::Value;
 
 use super::Rendering;
-use super::answers::shown;
 use crate::engine::corrections::outcome::Doubt;
 use crate::engine::rendering::unrenderable::Unrenderable;
+
+/// Maximum characters of an item in a message, which has other parts.
+const MAX_NAME_CHARS: usize = 128;
 
 /// The items of one step that have no accepted response yet.
 pub(super) struct Items {
@@ -85,7 +88,7 @@ impl Rendering {
     /// Returns the item for display; `None` if it is no name or number, or repeats a secret.
     fn shown_item(&self, item: &Value) -> Option<String> {
         let text = match item {
-            Value::String(text) if is_name(text) => Value::from(shown(text)).to_string(),
+            Value::String(text) if is_name(text) => Value::from(short_line(text, MAX_NAME_CHARS)).to_string(),
             Value::String(_) => return None,
             Value::Number(_) | Value::Bool(_) => item.to_string(),
             Value::Null | Value::Array(_) | Value::Object(_) => return None,

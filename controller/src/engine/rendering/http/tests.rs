@@ -1,4 +1,4 @@
-use super::answers::{TOO_LARGE, UNJUDGED, shown};
+use super::answers::{TOO_LARGE, UNJUDGED};
 use super::*;
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{Doubt, Refusal, Uncertainty};
@@ -7,7 +7,7 @@ use crate::engine::rendering::secrets::AvailableSecrets;
 use drift_api::condition::DifferingFields;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
-use drift_systems::ReplyBody;
+use drift_systems::{RefusalReason, ReplyBody};
 use http::{HeaderMap, StatusCode};
 
 mod for_each;
@@ -71,7 +71,10 @@ fn path(rendering: &mut Rendering, index: usize) -> Result<Option<String>, Unren
 }
 
 fn refused(status: u16, because: Option<&str>, did_nothing: bool) -> StepOutcome {
-    StepOutcome::Refused { refusal: Refusal { code: status.into(), because: because.map(str::to_owned) }, did_nothing }
+    StepOutcome::Refused {
+        refusal: Refusal { code: status.into(), because: because.map(RefusalReason::own) },
+        did_nothing,
+    }
 }
 
 const FIND_AND_SET: &str = r#"
@@ -187,7 +190,7 @@ fn a_large_answer_of_a_write_is_stored_from() {
 #[test]
 fn a_write_that_is_answered_with_409_exists() {
     let exists = |because: Option<&str>| {
-        StepOutcome::AlreadyExists(Refusal { code: 409.into(), because: because.map(str::to_owned) })
+        StepOutcome::AlreadyExists(Refusal { code: 409.into(), because: because.map(RefusalReason::own) })
     };
     let busy = r#"refusedWhen: "${response.body.?busy.orValue(false)}""#;
     let table = [
@@ -225,22 +228,35 @@ fn refused_when_makes_any_answer_a_definite_refusal() {
     assert_eq!(judged(200, r#"{"error": null}"#), StepOutcome::Accepted);
     assert_eq!(judged(200, "<html>"), refused(200, Some(UNJUDGED), false), "nobody knows what was done");
     assert_eq!(judged(422, r#"{"why": {"a": 1}}"#), refused(422, None, true));
+    assert_eq!(judged(500, r#"{"error": "exists"}"#), refused(500, Some("exists"), true), "the server's own sentence");
     let doubt = Uncertainty::answered(Doubt::ServerError, 502.into());
     assert_eq!(judged(502, "<html>"), StepOutcome::Indefinite(doubt));
 }
 
 #[test]
-fn what_is_shown_of_an_answer_is_one_short_line() {
-    let long = "x".repeat(200);
+fn a_refusal_shows_what_the_server_says() {
+    let body = r#"{"title": "Quota", "detail": "of zone exceeded", "code": "Q1"}"#;
+    let shown = |keys: &str, status: u16, body: &str| {
+        let target = target(&format!("      - {{method: PUT, url: \"https://h/\"{keys}}}"));
+        let outcome = rendering(&target).unwrap().take_answer(0, &reply(status, body), None);
+        outcome.reason().map(ToString::to_string)
+    };
     let table = [
-        ("No such image: app:2", "No such image: app:2".to_owned()),
-        (" a\r\n\tb\u{0}c\u{202e}d ", "a b c d".to_owned()),
-        ("unknown keys [a]", "unknown keys [a].".to_owned()),
-        (&long, format!("{}…", "x".repeat(127))),
-        ("\n", String::new()),
+        ("", 422, body, Some("Quota: of zone exceeded")),
+        ("", 403, body, Some("Quota: of zone exceeded")),
+        ("", 503, "<html><title>503 Busy</title></html>", Some("503 Busy")),
+        ("", 409, "taken\n", Some("taken")),
+        ("", 422, "", None),
+        (r#", because: "${response.body.code}""#, 422, body, Some("Q1")),
+        (r#", because: "${response.body.?none}""#, 422, body, Some("Quota: of zone exceeded")),
+        (r#", because: "${response.body.code}""#, 502, "no JSON", Some("no JSON")),
+        (", because: none", 422, body, None),
+        (", because: none", 500, body, None),
+        (r#", refusedWhen: "${response.body.code == 'Q1'}""#, 200, body, None),
+        (r#", refusedWhen: "${has(response.body.error)}""#, 200, r#"{"error": {"message": "no"}}"#, Some("no")),
     ];
-    for (text, expected) in table {
-        assert_eq!(shown(text), expected);
+    for (keys, status, body, expected) in table {
+        assert_eq!(shown(keys, status, body).as_deref(), expected, "{keys} {status} {body}");
     }
 }
 
@@ -443,7 +459,7 @@ fn what_is_accepted_is_stored_and_else_nothing() {
     };
     assert_eq!(stored(201, r#"{"id": "lb-1"}"#), (StepOutcome::Accepted, json!("lb-1")));
     assert_eq!(stored(422, r#"{"id": "lb-1"}"#), (refused(422, None, true), Value::Null));
-    assert_eq!(stored(200, r#"{"id": "lb-1", "error": "x"}"#), (refused(200, None, true), Value::Null));
+    assert_eq!(stored(200, r#"{"id": "lb-1", "error": "x"}"#), (refused(200, Some("x"), true), Value::Null));
     let place = "correct.http.update[0].store.externalId";
     let lost = |cause: &str| (StepOutcome::Unstored(format!("{place}: {cause}")), Value::Null);
     assert_eq!(stored(201, r#"{"ID": "lb-1"}"#), lost("no field `id`"));
@@ -485,7 +501,7 @@ fn a_secret_is_sent_and_shown_nowhere() {
     let sends: Vec<_> = found.plan().steps.into_iter().map(|step| step.sends.into_iter().collect::<Vec<_>>()).collect();
     assert_eq!(sends, [vec!["password".to_owned()], vec![]]);
     let refusal = found.take_answer(0, &reply(422, r#"{"error": "bad password hunter2"}"#), None);
-    assert_eq!(refusal, refused(422, Some("(redacted)"), true));
+    assert_eq!(refusal, refused(422, Some("bad password (redacted)"), true));
     let stored = found.take_answer(0, &reply(200, r#"{"id": "id-hunter2"}"#), None);
     assert_eq!(stored, StepOutcome::Unstored(REPEATED.to_owned()));
     assert!(found.take_stored().is_empty());
@@ -514,7 +530,8 @@ fn no_answer_repeats_the_credential_to_people() {
         let mut found = found.unwrap_or_else(|error| unreachable!("{error}"));
         assert!(!format!("{found:?}").contains("7Hq2"));
         let mut said = |error: &str| found.take_answer(0, &reply(422, &json!({"error": error}).to_string()), None);
-        for error in ["bad key c-7Hq2+/pw é", "no c-7Hq2%2B%2Fpw%20%C3%A9", "Basic dS1uYW1lOmMtN0hxMisvcHcgw6k="] {
+        assert_eq!(said("bad key c-7Hq2+/pw é"), refused(422, Some("bad key (redacted)"), true), "{auth}");
+        for error in ["no c-7Hq2%2B%2Fpw%20%C3%A9", "Basic dS1uYW1lOmMtN0hxMisvcHcgw6k="] {
             assert_eq!(said(error), refused(422, Some("(redacted)"), true), "{auth}: {error}");
         }
         assert_eq!(said("no user u-name"), refused(422, Some("no user u-name"), true), "{auth}");
@@ -534,9 +551,10 @@ fn no_answer_repeats_a_token_to_people() {
     };
     let plain = refused(422, Some("token eyJhbGciOiJSUzI1NiJ9 is bad"), true);
     assert_eq!(said("token eyJhbGciOiJSUzI1NiJ9 is bad", &[]), plain);
-    let redacted = refused(422, Some("(redacted)"), true);
-    assert_eq!(said("token eyJhbGciOiJSUzI1NiJ9 is bad", &["eyJhbGciOiJSUzI1NiJ9"]), redacted);
-    assert_eq!(said("bad eyJhbGciOiJSUzI1NiJ9", &["another-token"]), redacted, "the one before too");
+    let redacted = |text: &str| refused(422, Some(text), true);
+    let first = said("token eyJhbGciOiJSUzI1NiJ9 is bad", &["eyJhbGciOiJSUzI1NiJ9"]);
+    assert_eq!(first, redacted("token (redacted) is bad"));
+    assert_eq!(said("bad eyJhbGciOiJSUzI1NiJ9", &["another-token"]), redacted("bad (redacted)"), "the one before too");
     assert_eq!(said("nothing of the kind", &[]), refused(422, Some("nothing of the kind"), true));
     assert!(!format!("{found:?}").contains("nothing"), "what is answered is not for logs");
 }
@@ -607,7 +625,8 @@ fn a_throttled_step_is_never_refused() {
     );
     let mut rendering = rendering(&target).unwrap();
     let error = |status| reply(status, r#"{"error": "x"}"#);
-    let limited = Uncertainty { code: Some(429.into()), ..Uncertainty::unanswered(Doubt::RateLimited) };
+    let because = Some(RefusalReason::own("x"));
+    let limited = Uncertainty { because, ..Uncertainty::answered(Doubt::RateLimited, 429.into()) };
     assert_eq!(rendering.take_answer(0, &error(429), None), StepOutcome::Indefinite(limited));
-    assert_eq!(rendering.take_answer(0, &error(503), None), refused(503, None, true));
+    assert_eq!(rendering.take_answer(0, &error(503), None), refused(503, Some("x"), true));
 }

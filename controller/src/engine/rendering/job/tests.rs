@@ -66,7 +66,7 @@ fn only_what_surely_ran_nothing_did_nothing() {
         let StepOutcome::Refused { did_nothing, refusal } = judge(&end) else { unreachable!("{end:?}") };
         assert_eq!(did_nothing, nothing, "{end:?}");
         assert_eq!(refusal.code.short(), "the Job");
-        assert!(refusal.because.unwrap().starts_with(&job.name));
+        assert!(refusal.because.unwrap().as_str().starts_with(&job.name));
     }
 }
 
@@ -97,7 +97,7 @@ fn a_failure_says_how_far_it_came() {
         let StepOutcome::Refused { refusal, .. } = job.judge(&JobReply::Ended(end.clone())) else {
             unreachable!("{end:?}")
         };
-        assert_eq!(refusal.because, Some(format!("{}: {words}", job.name)), "{end:?}");
+        assert_eq!(refusal.because, Some(RefusalReason::own(format!("{}: {words}", job.name))), "{end:?}");
     }
 }
 

@@ -7,10 +7,11 @@ mod texts;
 mod values;
 
 use drift_api::printable::printable;
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::RulePlace;
 use serde_json::Value;
 
-pub use self::secrecy::{holds_secret, is_named_like_a_secret, without_userinfo};
+pub use self::secrecy::is_named_like_a_secret;
 use self::secrecy::{is_hidden_key, is_hidden_text, names_secret};
 use self::texts::{show_text, show_texts};
 use self::values::{cut_path, show_item, show_value};
@@ -22,8 +23,9 @@ const MAX_FIELDS: usize = 8;
 /// Maximum bytes of a key that is shown without quotes.
 const MAX_KEY_BYTES: usize = 64;
 
-/// Placeholder for hidden values.
-pub const REDACTED: &str = "(redacted)";
+/// The rules for another form of a scalar.
+const RULES: [&str; 6] =
+    ["as: number", "as: caseInsensitive", "as: quantity", "as: duration", "as: timestamp", "as: json"];
 
 /// Description of a drift. It keeps the first differences and counts the others.
 #[derive(Debug)]
@@ -32,13 +34,14 @@ pub struct Description<'c> {
     lines: Vec<String>,
     room: usize,
     count: usize,
+    rule: Option<&'static str>,
 }
 
 impl<'c> Description<'c> {
     /// Creates the description for a condition. It contains none of the credentials.
     #[must_use]
     pub const fn without(credentials: Option<&'c Credentials<'c>>) -> Self {
-        Self { credentials, lines: Vec::new(), room: MAX_FIELDS, count: 0 }
+        Self { credentials, lines: Vec::new(), room: MAX_FIELDS, count: 0, rule: None }
     }
 
     /// Returns the description with room for this number of differences.
@@ -51,8 +54,19 @@ impl<'c> Description<'c> {
     pub fn add(&mut self, difference: &Difference<'_, '_>) {
         self.count += 1 + difference.more;
         if self.lines.len() < self.room {
-            self.lines.push(describe(difference, self.credentials));
+            let line = describe(difference, self.credentials);
+            // A rule that fits would show how a hidden value differs.
+            if self.rule.is_none() && !line.contains(REDACTED) {
+                self.rule = rule_for(difference);
+            }
+            self.lines.push(line);
         }
+    }
+
+    /// Returns the rule of `compare` that would end the first difference for which there is one.
+    #[must_use]
+    pub const fn rule(&self) -> Option<&'static str> {
+        self.rule
     }
 
     /// Returns the sentence, for example `2 fields differ: /a desired 10, observed 5; /b desired true, observed
@@ -72,6 +86,18 @@ impl<'c> Description<'c> {
             self.lines.push(format!("and {more} more"));
         }
         self.lines
+    }
+}
+
+/// Returns the rule that would end a difference which consists of another form of the same value.
+fn rule_for(difference: &Difference<'_, '_>) -> Option<&'static str> {
+    match &difference.change {
+        Change::Value { desired, observed: Some(observed) } => {
+            let form = difference.place.missing_form(desired, observed)?;
+            RULES.into_iter().find(|rule| rule.strip_prefix("as: ") == Some(form))
+        }
+        Change::Order => Some("list: set"),
+        _ => None,
     }
 }
 

@@ -3,10 +3,9 @@
 //! A long text is shown around its first difference. A backslash is doubled, so that `\n` is always a line break.
 
 use drift_api::printable::is_printable;
+use drift_api::secrets::secret_texts::without_userinfo;
 use drift_api::short_hash;
 use unicode_normalization::UnicodeNormalization;
-
-use super::secrecy::without_userinfo;
 
 /// Maximum characters of a shown value.
 const MAX_VALUE_CHARACTERS: usize = 64;

@@ -1,10 +1,10 @@
 //! Formats a value as a few printable characters without secrets.
 
 use drift_api::secrets::secret_names::looks_secret;
+use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::{ListKind, RulePlace};
 use serde_json::Value;
 
-use super::REDACTED;
 use super::secrecy::{is_hidden_text, is_named_like_a_secret};
 use super::texts::{cut, show_text};
 

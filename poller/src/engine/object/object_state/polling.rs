@@ -14,6 +14,7 @@ use super::writing::Believed;
 use super::{LatestPoll, ObjectState, SILENT_INTERVALS, stands_true};
 use crate::engine::judgement::total_loss::{Loss, OtherObjects, all_missing, is_confirmed_loss};
 use crate::engine::judgement::verdict::{is_unfound, reach_verdict};
+use crate::engine::judgement::without_effect::note_no_effect;
 use crate::engine::judgement::{Basis, Belief, Failure, Finding, Found, NewFinding};
 use crate::engine::object::found_objects::Standing;
 use crate::engine::poll::entity_tag::{EntityTag, RememberedTag, Tagged};
@@ -357,6 +358,8 @@ impl ObjectState {
         // Only the controller of a target that creates withdraws a contradiction.
         let judged = Basis { contradicted: basis.contradicted && self.settings.actions.create, ..basis };
         let mut verdict = reach_verdict(finding, &judged, current.as_ref(), &self.seen);
+        let known = (&mut self.seen.in_vain, self.settings.actions.nudge);
+        note_no_effect(&mut verdict, finding, (current.as_ref(), &self.object.conditions), known);
         verdict.tag.ready = self.settings.ready;
         let asked =
             self.object.poll_requested().filter(|_| answers && !is_planted(Mutant::Unanswered)).map(PollRequest::of);

@@ -2,7 +2,7 @@
 //!
 //! The sentence is already redacted, so nothing secret can appear here.
 
-use crate::engine::judgement::description::REDACTED;
+use drift_api::secrets::secret_texts::REDACTED;
 
 /// A field that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ impl FieldChanges {
     #[must_use]
     pub fn parse(sentence: &str) -> Option<Self> {
         let (head, fields) = sentence.split_once(" differ: ").or_else(|| sentence.split_once(" differs: "))?;
+        // A note about corrections without effect may come before the count.
+        let head = head.rsplit(": ").next()?;
         let count: usize = head.strip_suffix(" fields").or_else(|| head.strip_suffix(" field"))?.parse().ok()?;
         let mut parts = joined(fields);
         let more = parts.last().and_then(|last| last.strip_prefix("and ")?.strip_suffix(" more")?.parse().ok());
@@ -115,6 +117,14 @@ mod tests {
         let line = |change: &FieldChange| format!("{}|{}|{}", change.path, change.desired, change.observed);
         let more = (changes.more > 0).then(|| format!("{} more", changes.more));
         changes.fields.iter().map(line).chain(more).collect()
+    }
+
+    #[test]
+    fn a_note_before_the_count_is_no_field() {
+        let noted = "sent twice, the same answer: the system keeps another form, and a rule with as: number in compare \
+                     ends that: 1 field differs: /a desired \"1\", observed 1";
+        let changes = FieldChanges::parse(noted).unwrap();
+        assert_eq!((changes.fields.len(), changes.fields[0].path.as_str()), (1, "/a"));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The record of a correction that awaits approval: `update of /ttl awaits approval 3f2a9c71d0e4b5a6; before: …`.
+//! The failure of the last correction, which later records repeat: `…; before: update: 422: quota exceeded`. One of them
+//! is the record of a correction that awaits approval: `update of /ttl awaits approval 3f2a9c71d0e4b5a6; before: …`.
 
 use super::CorrectionStatus;
 use crate::condition::CorrectedReason;
@@ -12,7 +13,7 @@ impl CorrectionStatus {
     /// Returns the record of an object whose next correction awaits approval. It repeats the failure of the last one.
     #[must_use]
     pub fn awaiting_approval(&self, what: &str, hash: &str, generation: Option<i64>) -> Self {
-        let before = self.failure().map(|failure| format!("{BEFORE}{failure}")).unwrap_or_default();
+        let before = self.last_failure().map(|failure| format!("{BEFORE}{failure}")).unwrap_or_default();
         let text = format!("{what}{AWAITS_APPROVAL}{hash}{before}");
         self.keeping(CorrectedReason::AwaitingApproval, &text, generation)
     }
@@ -26,12 +27,38 @@ impl CorrectionStatus {
         own.rsplit_once(AWAITS_APPROVAL).filter(|_| is_awaited).map(|(_, hash)| hash)
     }
 
-    /// Returns the failure of the last correction.
+    /// Returns a text with the failure of the last correction, so that readers do not miss its reason. An interruption
+    /// is none, because nobody refused anything.
+    #[must_use]
+    pub fn after_failure(&self, text: &str) -> String {
+        match self.last_failure().filter(|_| !self.is_interrupted()) {
+            Some(failure) => format!("{text}{BEFORE}{failure}"),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Returns the failure of the last correction, if the record is about that or about an approval.
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         match self.reason? {
+            CorrectedReason::CorrectionFailed | CorrectedReason::AwaitingApproval => self.last_failure(),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the last correction failed, also in records that repeat its failure.
+    #[must_use]
+    pub fn repeats_failure(&self) -> bool {
+        self.last_failure().is_some()
+    }
+
+    /// Returns the failure of the last correction, also from records that repeat it.
+    fn last_failure(&self) -> Option<&str> {
+        match self.reason? {
             CorrectedReason::CorrectionFailed => Some(&self.text),
-            CorrectedReason::AwaitingApproval => self.text.split_once(BEFORE).map(|(_, failure)| failure),
+            CorrectedReason::AwaitingApproval
+            | CorrectedReason::AttemptsExhausted
+            | CorrectedReason::CorrectionStarted => self.text.split_once(BEFORE).map(|(_, failure)| failure),
             _ => None,
         }
     }

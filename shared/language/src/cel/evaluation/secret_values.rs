@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use self::encodings::Readings;
+use self::encodings::{MIN_TELLING_CHARS, Readings};
 
 /// Minimum characters of a recognised piece of a secret. Most words in error messages are shorter.
 const MIN_PIECE_CHARS: usize = 8;
@@ -92,15 +92,27 @@ impl SecretValues {
         }
     }
 
-    /// Returns true if a line for display contains a piece of a secret. Servers quote the input that they reject,
-    /// and truncate it.
+    /// Returns a text in which `mask` replaces each secret that it contains as it is. Other forms stay, so look for
+    /// them with [`Self::occur_in`].
+    #[must_use]
+    pub fn without(&self, text: &str, mask: &str) -> String {
+        let is_telling = |secret: &&str| secret.chars().count() >= MIN_TELLING_CHARS;
+        let mut secrets: Vec<&str> = self.texts().map(str::trim).filter(is_telling).collect();
+        // One secret may be a part of another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, mask))
+    }
+
+    /// Returns true if a line for display contains a piece of a secret, in any case of letters. Servers quote the input
+    /// that they reject, truncate it, and put it into lower case.
     #[must_use]
     pub fn pieces_occur_in(&self, line: &str) -> bool {
+        let line = line.to_lowercase();
         self.texts().any(|secret| {
-            let secret = secret.trim();
+            let secret = secret.trim().to_lowercase();
             let piece = (secret.chars().count() / 2).clamp(MIN_PIECE_CHARS, MAX_PIECE_CHARS);
-            let pieces: HashSet<&str> = windows(secret, piece).collect();
-            windows(line, piece).any(|window| pieces.contains(window))
+            let pieces: HashSet<&str> = windows(&secret, piece).collect();
+            windows(&line, piece).any(|window| pieces.contains(window))
         })
     }
 
@@ -229,10 +241,27 @@ mod tests {
             ("correct-horse", "not correct-h…", true),
             ("correct-horse", "a correct-answer", true),
             ("correct-horse", "is incorrect", false),
+            ("Correct-Horse", "no user correct-horse", true),
             ("hunter2", "hunter", false),
         ];
         for (secret, line, expected) in table {
             assert_eq!(values(secret).pieces_occur_in(line), expected, "{secret:?} in {line:?}");
+        }
+    }
+
+    #[test]
+    fn a_mask_replaces_a_secret_alone() {
+        let secrets: SecretValues = [("a", "hunter2\n"), ("b", "hunter2-long"), ("c", "abc")]
+            .map(|(name, text)| (name.into(), text.into()))
+            .into_iter()
+            .collect();
+        let table = [
+            ("is hunter2 good? hunter2!", "is * good? *!"),
+            ("not hunter2-long", "not *"),
+            ("abc stays: too short to tell", "abc stays: too short to tell"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(secrets.without(text, "*"), expected);
         }
     }
 

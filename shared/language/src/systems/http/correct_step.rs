@@ -30,6 +30,29 @@ const MAX_STEPS: usize = 16;
 /// The key of a step that is sent once for each item of a list.
 const FOR_EACH: &str = "forEach";
 
+/// The value of `because` that shows no reason.
+const NO_REASON: &str = "none";
+
+/// Source of the reason of a refusal.
+#[derive(Debug)]
+pub enum Because {
+    /// The server's own sentence.
+    Server,
+    /// A template over `response`. Boxed, because most steps have none.
+    Template(Box<ValueTemplate>),
+    /// No reason is shown.
+    Nothing,
+}
+
+impl Because {
+    fn template(&self) -> Option<&ValueTemplate> {
+        match self {
+            Self::Template(template) => Some(&**template),
+            Self::Server | Self::Nothing => None,
+        }
+    }
+}
+
 /// One request of a correction.
 #[derive(Debug)]
 pub struct HttpStep {
@@ -54,8 +77,8 @@ pub struct HttpStep {
     pub done_on: StatusSet,
     /// Rule that makes any response a definite refusal.
     pub refused_when: Option<Expression>,
-    /// The reason of a refusal, for display.
-    pub because: Option<ValueTemplate>,
+    /// The source of the reason of a refusal, for display.
+    pub because: Because,
     /// The fields of an accepted response to keep in the object's status.
     pub store: StatusTemplates,
     /// True if the external system honours the request's idempotency key: a repeated request with the same key creates
@@ -92,10 +115,16 @@ impl HttpStep {
         self.refused_when.as_ref().map_or(Ok(false), |refused| refused.evaluate_bool(variables))
     }
 
-    /// Returns the reason of the refusal in `response`. `None` if the response lacks it, or it is not a text.
+    /// Returns the reason that the target chooses in `response`, which is empty if it shows none. `None` leaves the
+    /// choice to the reader of the response: the target says nothing, the response lacks the field, or it is no text.
     #[must_use]
-    pub fn because(&self, variables: &Variables<'_>) -> Option<String> {
-        match self.because.as_ref()?.render(variables).ok()? {
+    pub fn chosen_reason(&self, variables: &Variables<'_>) -> Option<String> {
+        let template = match &self.because {
+            Because::Server => return None,
+            Because::Nothing => return Some(String::new()),
+            Because::Template(template) => template,
+        };
+        match template.render(variables).ok()? {
             Value::String(text) => Some(text),
             Value::Number(number) => Some(number.to_string()),
             Value::Bool(truth) => Some(truth.to_string()),
@@ -141,7 +170,7 @@ impl HttpStep {
         let mut rules = self.when.iter().chain(&self.refused_when);
         self.requests_read(DIFFERS)
             || rules.any(|rule| rule.reads(DIFFERS))
-            || self.because.as_ref().is_some_and(|because| because.reads(DIFFERS))
+            || self.because.template().is_some_and(|because| because.reads(DIFFERS))
             || self.store.reads(DIFFERS)
     }
 
@@ -154,7 +183,7 @@ impl HttpStep {
     pub(crate) fn fields(&self) -> FieldPaths {
         let mut fields = self.request_fields();
         self.when.iter().chain(&self.refused_when).for_each(|rule| fields.extend(rule.fields()));
-        self.because.iter().for_each(|because| fields.extend(&because.fields()));
+        self.because.template().iter().for_each(|because| fields.extend(&because.fields()));
         fields.extend(&self.store.fields());
         fields
     }
@@ -200,7 +229,8 @@ fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose
     let accept = reader.or(&fields, "accept", StatusSet::success(), read_step_accept);
     let done_on = reader.optional(&fields, "doneOn", read_step_accept);
     let refused_when = reader.optional(&fields, "refusedWhen", expression(judging));
-    let because = reader.optional(&fields, "because", |reader, node, place| read_because(reader, node, place, judging));
+    let because = reader
+        .or(&fields, "because", Because::Server, |reader, node, place| read_because(reader, node, place, judging));
     reader.names_mut().item = false;
     let store = reader.or(&fields, "store", StatusTemplates::default(), |reader, node, place| {
         read_status_templates(reader, node, place, judging)
@@ -247,9 +277,11 @@ fn check_for_each(reader: &mut Reader<'_>, fields: &Fields<'_>, step: &HttpStep)
     Some(())
 }
 
-fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<ValueTemplate> {
-    reader.text(node, place)?;
-    read_value(reader, node, &reader.site(place, scope))
+fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Because> {
+    if reader.text(node, place)? == NO_REASON {
+        return Some(Because::Nothing);
+    }
+    read_value(reader, node, &reader.site(place, scope)).map(Box::new).map(Because::Template)
 }
 
 /// Checks method-specific keys: GET and HEAD have no body, only a POST may set `reads`, only a write sends a key, and

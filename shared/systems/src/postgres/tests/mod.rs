@@ -214,7 +214,7 @@ async fn a_refused_query_is_asked_anew() {
     let client = Client::of(&server);
     client.query().await.unwrap();
     server.renew_role();
-    let refused = SqlFailure::Answered(SqlState::parse("42501").unwrap());
+    let refused = SqlFailure::Answered(SqlState::parse("42501").unwrap(), "no".into());
     assert_eq!(client.query().await, Err(refused));
     assert_eq!(client.query().await, Ok(vec![json!({"c0": 1})]));
     assert_eq!(server.connections(), 2);
@@ -227,7 +227,7 @@ async fn a_refused_correction_is_tried_anew() {
     let statements = ["SELECT 1".to_owned()];
     client.run(&statements).await.unwrap();
     server.renew_role();
-    let refused = SqlFailure::Answered(SqlState::parse("42501").unwrap());
+    let refused = SqlFailure::Answered(SqlState::parse("42501").unwrap(), "no".into());
     assert_eq!(client.run(&statements).await, Err(refused));
     assert_eq!(client.run(&statements).await, Ok(()));
     assert_eq!(server.connections(), 2);

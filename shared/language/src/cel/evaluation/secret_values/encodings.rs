@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// Minimum characters of a secret that is searched for as a part of a text. A shorter secret only matches a whole text.
-const MIN_TELLING_CHARS: usize = 4;
+pub(super) const MIN_TELLING_CHARS: usize = 4;
 /// Minimum characters of a secret that is searched for in other case. Shorter ones are words such as `data`.
 const MIN_CHARS_IN_OTHER_CASE: usize = 8;
 /// Maximum rounds of percent-decoding. A proxy encodes once what a client encoded.

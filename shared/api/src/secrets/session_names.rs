@@ -1,18 +1,20 @@
 //! Names of session credentials in requests and answers, such as the cookie of a log-in step.
 
-use drift_api::secrets::secret_names::looks_secret;
+use crate::secrets::secret_names::looks_secret;
 
 /// Words of names whose values are sessions: those of headers, and the cookies of Java, PHP and Django.
 const SESSION_WORDS: [&str; 8] =
     ["auth", "cookie", "cookies", "jsessionid", "phpsessid", "session", "sessionid", "sid"];
 
 /// Returns true if the value of this header, query key or field is hidden.
-pub(in crate::explain) fn names_credential(name: &str) -> bool {
+#[must_use]
+pub fn names_credential(name: &str) -> bool {
     looks_secret(name) || has_session_word(name)
 }
 
 /// Returns true if a line sets a session: `sid=…`, `"session": …`.
-pub(in crate::explain) fn sets_session(line: &str) -> bool {
+#[must_use]
+pub fn sets_session(line: &str) -> bool {
     line.match_indices(['=', ':']).any(|(at, sign)| {
         let (before, value) = (line[..at].trim_end().trim_end_matches(['"', '\'']), &line[at + 1..]);
         let name = before.rsplit(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter)).next();

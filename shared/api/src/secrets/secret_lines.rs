@@ -1,9 +1,10 @@
-//! Secrets in lines of target documents and answers: CI keeps what commands print, so they are masked.
+//! Secrets in lines of target documents, answers and refusals, which the name before a value or the scheme of a header
+//! shows.
 
 use std::ops::Range;
 
-use drift_api::secrets::secret_names::looks_secret;
-use drift_poller::engine::judgement::description::REDACTED;
+use crate::secrets::secret_names::looks_secret;
+use crate::secrets::secret_texts::REDACTED;
 
 /// Keys of `auth` that take a reference to a Secret, and under which people write the secret itself.
 const KEYS_OF_AUTH: [&str; 2] = ["bearer", "basic"];
@@ -15,7 +16,8 @@ const VARIABLES: [&str; 5] = ["desired", "item", "secrets", "self", "steps"];
 const SCHEMES: [&str; 2] = ["Bearer ", "Basic "];
 
 /// The line without its secrets, and the column as it is then. 1-based, in characters.
-pub(crate) fn redacted(line: &str, column: usize) -> (String, usize) {
+#[must_use]
+pub fn redacted(line: &str, column: usize) -> (String, usize) {
     let place = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(place, _)| place);
     let (mut text, mut moved, mut end) = (String::with_capacity(line.len()), column, 0);
     for secret in secrets(line) {
