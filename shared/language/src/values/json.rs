@@ -204,7 +204,9 @@ mod tests {
 
     #[test]
     fn the_cause_and_the_place_of_a_fault_are_named() {
-        let table: [(&[u8], &str, Option<(usize, usize)>); 8] = [
+        /// Text, cause, and the line and column of the fault.
+        type Row = (&'static [u8], &'static str, Option<(usize, usize)>);
+        let table: [Row; 8] = [
             (b"\xef\xbb\xbf{\"a\": 1}", "", None),
             (b"{\"a\":\n  NaN}", "not JSON (it has NaN or Infinity)", Some((2, 3))),
             (b"[1, -Infinity]", "not JSON (it has NaN or Infinity)", Some((1, 6))),
