@@ -39,6 +39,8 @@ pub enum Group {
     Storms,
     /// An external system that is down and has many objects.
     HostOutage,
+    /// External systems whose answers cost memory or time.
+    HostileServers,
     /// Valid and invalid changes of the configuration.
     Configuration,
     /// Crashes at every point between a read and a write.
@@ -67,6 +69,7 @@ impl Group {
             Self::Deletion => "Deletions and releases",
             Self::Storms => "Many objects at once",
             Self::HostOutage => "Outage of an external system",
+            Self::HostileServers => "Hostile servers",
             Self::Configuration => "Changes of targets",
             Self::Crashes => "Crashes",
             Self::Replicas => "Replicas",

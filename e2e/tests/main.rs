@@ -31,6 +31,7 @@ mod governing;
 mod healing;
 mod hints;
 mod host_outage;
+mod hostile_servers;
 mod install;
 mod jobs;
 mod kinds;

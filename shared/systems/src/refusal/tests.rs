@@ -197,7 +197,7 @@ fn secrets_and_fields_of_secrets_are_redacted() {
         ("hun\u{200b}ter2-long", "(redacted)"),
         ("spec.password: Invalid value: \"abc\"", "spec.password: (redacted)"),
         ("no row with token=abcdef and b", "no row with token=(redacted) and b"),
-        ("cannot reach https://me:abc@h/x", "cannot reach https://h/x"),
+        ("cannot reach https://me:abc@h/x", "cannot reach https://(redacted)@h/x"),
         ("-----BEGIN RSA PRIVATE KEY----- MIIE", "(redacted)"),
         ("Bearer abcdef is refused", "Bearer (redacted) is refused"),
     ];
