@@ -381,7 +381,7 @@ async fn a_system_with_another_form_is_named() -> Result<()> {
         world.create_proxy("web", json!({"listen": "127.0.0.1:1", "upstream": "Host.example:2"})).await?;
         outside.wait_for_next("PUT", CREATE, 0).await?;
         outside.on("GET", UPDATE, Answer::json(200, &kept));
-        let noted = "sent twice, the same answer: the system keeps another form, and a rule with as: caseInsensitive in \
+        let noted = "sent twice, the same answer: perhaps the system keeps another form, and a rule with as: caseInsensitive in \
                      compare ends that: 1 field differs: /upstream ";
         let is_noted = |object: &Value| message(object, "driftObserved").starts_with(noted);
         let object = world.wait_for_proxy("web", "the note about another form", is_noted).await?;

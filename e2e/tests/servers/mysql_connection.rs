@@ -147,6 +147,10 @@ async fn mysql_is_read_over_tls_and_its_socket() -> Result<()> {
     ] {
         let value = by(host, sslmode, ca).value(encrypted).await;
         ensure!(value == expected, "{host} {sslmode}: {value:?}");
+        if expected.is_ok() {
+            let database = by(host, sslmode, ca).value("DATABASE()").await;
+            ensure!(database == Ok(json!("shop")), "{host} {sslmode}: {database:?}");
+        }
     }
     let plain = self::server(&["--skip-ssl"]).await?;
     let uri = format!("mysql://reader:change-me@{}/shop?sslmode=require", plain.address());

@@ -15,7 +15,7 @@ const OVERSIZED: &str =
     "the fields that the target reads take more than 256 KiB or nest deeper than 64 levels: make the object smaller";
 const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
 /// Message for an object without room for its fields.
-const CROWDED: &str = "the objects of its namespace, or all objects, take as much memory as they may: make objects \
+const CROWDED: &str = "the memory for objects has no room for the fields of this one: make the objects of its namespace \
      smaller, or raise the poller's memory limit";
 
 /// An object as rendered by its target.

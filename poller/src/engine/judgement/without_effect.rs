@@ -11,7 +11,7 @@ use crate::engine::judgement::drift::Drift;
 use crate::engine::judgement::finding::Finding;
 
 /// The beginning of the note, which is before the fields.
-const NOTE: &str = "sent twice, the same answer: the system keeps another form";
+const NOTE: &str = "sent twice, the same answer: perhaps the system keeps another form";
 
 /// Accepted corrections without effect after which the note is written. One may have met an answer from a cache.
 const NOTED_AFTER: u8 = 2;

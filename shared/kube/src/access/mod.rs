@@ -197,16 +197,23 @@ pub async fn watch_access(
         loop {
             let rights = needed.borrow_and_update().clone();
             let are_granted = reviews.check(&rights).await;
-            tokio::select! {
-                // Rights that are known to be missing cause refusals too.
-                () = forbidden.notified(), if are_granted => next = next.min(checked_all + BETWEEN_REFUSALS),
-                () = tokio::time::sleep_until(clock::instant_of(next)) => {
-                    reviews.granted.clear();
-                    checked_all = clock::now();
-                    next = checked_all + RECHECK_ALL;
+            let again = tokio::time::sleep(RECHECK_MISSING);
+            tokio::pin!(again);
+            loop {
+                tokio::select! {
+                    () = forbidden.notified() => next = next.min(checked_all + BETWEEN_REFUSALS),
+                    () = tokio::time::sleep_until(clock::instant_of(next)) => {
+                        reviews.granted.clear();
+                        checked_all = clock::now();
+                        next = checked_all + RECHECK_ALL;
+                        break;
+                    }
+                    () = &mut again, if !are_granted => break,
+                    changed = needed.changed() => match changed {
+                        Ok(()) => break,
+                        Err(_) => std::future::pending().await,
+                    },
                 }
-                () = tokio::time::sleep(RECHECK_MISSING), if !are_granted => {}
-                changed = needed.changed() => if changed.is_err() { std::future::pending().await },
             }
         }
     };
@@ -345,6 +352,33 @@ mod tests {
             }
             let asked = log.lines().len() - begun;
             assert!((18..=22).contains(&asked), "{asked}");
+        };
+        tokio::select! {
+            () = watching => {}
+            () = looking => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_missing_right_hides_no_other_loss() {
+        let granted = Arc::new(Mutex::new(vec!["b"]));
+        let (client, log) = api(&granted);
+        let health = Health::default();
+        let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a")), right(Some("b"))]));
+        let missing = watch::Sender::new(BTreeSet::new());
+        let seen = missing.subscribe();
+        let reviews = AccessReviews::new(client, missing, health.part("access"));
+        let forbidden = Arc::new(Notify::new());
+        let watching = watch_access(reviews, receiver, forbidden.clone(), CancellationToken::new());
+        let looking = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            granted.lock().unwrap().clear();
+            for _ in 0..70 {
+                forbidden.notify_one();
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            assert_eq!(seen.borrow().len(), 2);
+            assert!(log.lines().len() <= 8, "{}", log.lines().len());
         };
         tokio::select! {
             () = watching => {}

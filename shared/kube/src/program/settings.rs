@@ -79,6 +79,17 @@ pub fn parse_lease_name(text: &str) -> Result<String, String> {
     if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err(wanted()) }
 }
 
+/// Parses a memory limit. A Pod without one has the memory of its node here.
+///
+/// # Errors
+/// Describes a valid limit.
+pub fn parse_memory_limit(text: &str) -> Result<u64, String> {
+    /// Less than the programs themselves take.
+    const LEAST: u64 = 16 * 1024 * 1024;
+    let bytes = text.parse().ok().filter(|bytes| *bytes >= LEAST);
+    bytes.ok_or_else(|| "a memory limit is a number of bytes, 16777216 (16 MiB) or more".to_owned())
+}
+
 /// Parses the name of a namespace that the API server accepts.
 ///
 /// # Errors
@@ -103,7 +114,7 @@ pub struct RunSettings {
     pub projected_tokens: PathBuf,
     /// Memory limit of the container in bytes. Objects may take three eighths of it, those of one namespace half of that
     /// [default: objects take what they need]
-    #[arg(long, env = "MEMORY_LIMIT", value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, env = "MEMORY_LIMIT", value_name = "BYTES", value_parser = parse_memory_limit)]
     pub memory_limit: Option<u64>,
 }
 
@@ -161,6 +172,14 @@ mod tests {
             assert!(refused.to_string().contains("1 to "), "{refused}");
         }
         assert_eq!(parse_lease_name("a.b-1").as_deref(), Ok("a.b-1"));
+    }
+
+    #[test]
+    fn a_memory_limit_is_a_number_of_bytes() {
+        assert_eq!(parse_memory_limit("134217728"), Ok(134_217_728));
+        for text in ["", "128Mi", "1024", "-1"] {
+            assert!(parse_memory_limit(text).unwrap_err().contains("16777216"), "{text}");
+        }
     }
 
     #[test]

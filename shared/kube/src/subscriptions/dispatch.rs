@@ -107,6 +107,8 @@ pub struct Dispatch {
     /// Targets with reported trouble that have unsubscribed.
     hushed: Vec<Arc<str>>,
     memory: ObjectMemory,
+    /// Time of the last list for refused objects.
+    refused_listed_at: Option<Moment>,
     last_number: usize,
     last_list: u32,
 }
@@ -221,6 +223,7 @@ impl Dispatch {
             Change::Bookmark => self.sign(place, now),
         }
         self.tell_of_watch(&key, &mut effects);
+        self.list_refused(now, &mut effects);
         effects
     }
 

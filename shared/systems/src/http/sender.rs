@@ -29,7 +29,6 @@ use crate::http::exchange::reply;
 use crate::http::exchange::reply::Bounds;
 use crate::http::transport::client::{SystemResolver, noting_opened};
 use crate::http::transport::clients::ClientStore;
-use crate::http::transport::connection_threads::connecting_apart;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 
 /// Sends requests to external systems. Clones are cheap and share connections.
@@ -195,10 +194,10 @@ impl Shared {
         }
         let clients = self.clients.clients(request, options, &secrets)?;
         let build = || Ok::<_, HttpFailure>(outgoing(request, credential(request, options, token, &secrets)?));
-        let (first, has_opened) = connecting_apart(noting_opened(clients.reusing.execute(build()?))).await;
+        let (first, has_opened) = noting_opened(clients.reusing.execute(build()?)).await;
         let answer = match first {
             Err(error) if may_be_sent_again(&error, has_opened, &request.method) => {
-                connecting_apart(clients.fresh.execute(build()?)).await
+                clients.fresh.execute(build()?).await
             }
             answer => answer,
         };

@@ -30,7 +30,8 @@ const USED: Can = NEEDED
     .union(Can::CLIENT_LONG_PASSWORD)
     .union(Can::CLIENT_TRANSACTIONS)
     .union(Can::CLIENT_MULTI_RESULTS)
-    .union(Can::CLIENT_PS_MULTI_RESULTS);
+    .union(Can::CLIENT_PS_MULTI_RESULTS)
+    .union(Can::CLIENT_CONNECT_ATTRS);
 
 /// The stream of a connection after TLS is set up.
 pub(super) type Stream = BufReader<Box<dyn Wire>>;
@@ -47,12 +48,12 @@ pub(super) struct Dialled {
 pub(super) async fn dial(parameters: &ConnectionParameters, rules: &DialRules) -> Result<Dialled, SqlFailure> {
     if let Some(path) = parameters.host_and_port().strip_prefix("unix:") {
         let mut packets = Packets::over(open_socket(path).await?);
-        let greeting = Greeting::receive(&mut packets).await?;
+        let greeting = Greeting::receive(&mut packets, parameters).await?;
         return Ok(Dialled::of(greeting, packets, true));
     }
     let mut packets = Packets::over(connect(&parameters.host, parameters.port, rules).await?);
     // Unbuffered: anything after it was not sent under TLS, and the handshake rejects it.
-    let mut greeting = Greeting::receive(&mut packets).await?;
+    let mut greeting = Greeting::receive(&mut packets, parameters).await?;
     if parameters.ssl_mode == SslMode::Disable {
         let packets = Packets { wire: Box::new(packets.wire) as Box<dyn Wire>, next: packets.next };
         return Ok(Dialled::of(greeting, packets, false));
@@ -80,7 +81,7 @@ impl Dialled {
 #[derive(Debug)]
 pub(super) struct Greeting {
     server_can: Can,
-    /// The capabilities of this connection.
+    /// The capabilities of this connection. MySQL heeds only those of the client's first packet, which asks for TLS.
     pub(super) capabilities: Can,
     /// The server's challenge.
     pub(super) nonce: Vec<u8>,
@@ -89,12 +90,17 @@ pub(super) struct Greeting {
 }
 
 impl Greeting {
-    async fn receive<W: AsyncRead + AsyncWrite + Unpin>(packets: &mut Packets<W>) -> Result<Self, SqlFailure> {
+    async fn receive<W: AsyncRead + AsyncWrite + Unpin>(
+        packets: &mut Packets<W>,
+        parameters: &ConnectionParameters,
+    ) -> Result<Self, SqlFailure> {
         let packet = packets.receive(&mut LOGIN_BYTES.clone()).await?;
         if packet.first() == Some(&ERROR) {
             return Err(answered(&packet));
         }
-        Self::parse(&packet).ok_or(NOT_MYSQL)
+        let mut greeting = Self::parse(&packet).ok_or(NOT_MYSQL)?;
+        greeting.capabilities.set(Can::CLIENT_CONNECT_WITH_DB, parameters.database.is_some());
+        Ok(greeting)
     }
 
     /// Parses the packet. `None` if it is malformed, or of a server before MySQL 5.5.

@@ -68,15 +68,16 @@ fn response(greeting: &Greeting, parameters: &ConnectionParameters, password: Op
         _ => AuthPlugin::MysqlNativePassword,
     };
     let proof = plugin.gen_data(password, &greeting.nonce);
-    let attributes = [("program_name".to_owned(), name.to_owned())].into();
+    let has_attributes = greeting.capabilities.contains(Can::CLIENT_CONNECT_ATTRS);
+    let attributes = has_attributes.then(|| [("program_name".to_owned(), name.to_owned())].into());
     let response = HandshakeResponse::new(
         proof.as_deref(),
         UTF8MB4,
         Some(parameters.user.as_bytes()),
         parameters.database.as_ref().map(|database| database.as_bytes()),
         Some(plugin),
-        greeting.capabilities | Can::CLIENT_CONNECT_ATTRS,
-        Some(attributes),
+        greeting.capabilities,
+        attributes,
         PACKET_BYTES,
     );
     let mut packet = Vec::new();

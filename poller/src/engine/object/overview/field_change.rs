@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_note_before_the_count_is_no_field() {
-        let noted = "sent twice, the same answer: the system keeps another form, and a rule with as: number in compare \
+        let noted = "sent twice, the same answer: perhaps the system keeps another form, and a rule with as: number in compare \
                      ends that: 1 field differs: /a desired \"1\", observed 1";
         let changes = FieldChanges::parse(noted).unwrap();
         assert_eq!((changes.fields.len(), changes.fields[0].path.as_str()), (1, "/a"));

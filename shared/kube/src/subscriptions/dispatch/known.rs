@@ -30,6 +30,8 @@ pub(super) struct KnownObjects {
     last_told: u32,
     /// The namespace of the last object. The next one usually has the same, because lists are sorted by namespace.
     last_namespace: Option<SharedText>,
+    /// Number of objects without their fields.
+    refused: usize,
 }
 
 /// A delivered object.
@@ -83,12 +85,15 @@ impl KnownObjects {
         let ObjectId { uid, namespace, .. } = object.id.clone();
         let told = self.number_of(told);
         let version = stored_version(object).filter(|_| matches!(counted, Counted::Bytes(_)));
-        self.objects.insert(uid, KnownObject { namespace, version, list, told, counted });
+        self.refused += usize::from(matches!(counted, Counted::Refused(_)));
+        let before = self.objects.insert(uid, KnownObject { namespace, version, list, told, counted });
+        self.refused -= usize::from(before.is_some_and(|before| matches!(before.counted, Counted::Refused(_))));
     }
 
     /// Removes the object.
     pub(super) fn forget(&mut self, uid: &Uid) -> Option<Forgotten> {
         let KnownObject { namespace, told, counted, .. } = self.objects.swap_remove(uid)?;
+        self.refused -= usize::from(matches!(counted, Counted::Refused(_)));
         let told = self.told.get(told as usize).cloned().unwrap_or_default();
         Some(Forgotten { told, namespace, counted })
     }
@@ -96,6 +101,11 @@ impl KnownObjects {
     /// Returns the counted fields of an object.
     pub(super) fn counted(&self, uid: &Uid) -> Option<Counted> {
         self.objects.get(uid).map(|known| known.counted)
+    }
+
+    /// Returns true if an object is without its fields.
+    pub(super) const fn has_refused(&self) -> bool {
+        self.refused > 0
     }
 
     /// Returns the namespace and the counted fields of each object.
@@ -119,6 +129,7 @@ impl KnownObjects {
         self.objects.retain(|_, known| {
             let Some((told, number)) = after.get_mut(known.told as usize).filter(|(told, _)| !told.is_empty()) else {
                 memory.release(known.namespace.as_ref(), known.counted);
+                self.refused -= usize::from(matches!(known.counted, Counted::Refused(_)));
                 return false;
             };
             known.told = *number.get_or_insert_with(|| number_in(&mut self.told, told.clone()));

@@ -1,8 +1,8 @@
 //! The memory for the fields of objects: a part of the program's limit for all objects, and half of that for the objects
 //! of one namespace. So the large objects of one tenant never end a program that serves all.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::SharedText;
 
@@ -21,6 +21,8 @@ pub(super) struct ObjectMemory {
     limit: Option<usize>,
     taken: usize,
     namespaces: BTreeMap<Option<SharedText>, Namespace>,
+    /// Namespaces with refused objects.
+    crowded: BTreeSet<Option<SharedText>>,
 }
 
 #[derive(Debug, Default)]
@@ -46,14 +48,18 @@ impl ObjectMemory {
         Self { limit, ..Self::default() }
     }
 
-    /// Counts the fields of an object, in place of their former ones. Fields that do not grow are never refused.
+    /// Counts the fields of an object, in place of their former ones. Fields that are kept need room for their growth.
     pub(super) fn count(&mut self, namespace: Option<&SharedText>, former: Option<Counted>, bytes: usize) -> Counted {
-        former.into_iter().for_each(|former| self.release(namespace, former));
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let before = former.map_or(0, Counted::kept);
+        let taken = self.namespaces.get(&namespace.cloned()).map_or(0, |space| space.taken);
+        let growth = bytes.saturating_sub(before);
+        let has_room = growth == 0 || self.has_room(taken, growth);
+        former.into_iter().for_each(|former| self.release(namespace, former));
         let space = self.namespaces.entry(namespace.cloned()).or_default();
-        let grows = !matches!(former, Some(Counted::Bytes(before)) if bytes <= before);
-        if grows && !has_room(self.limit, self.taken, space.taken, bytes) {
+        if !has_room {
             *space.refused.entry(bytes).or_default() += 1;
+            self.crowded.insert(namespace.cloned());
             return Counted::Refused(bytes);
         }
         self.taken += bytes as usize;
@@ -79,27 +85,39 @@ impl ObjectMemory {
                 }
             }
         }
-        if space.taken == 0 && space.refused.is_empty() {
+        let is_crowded = !space.refused.is_empty();
+        if space.taken == 0 && !is_crowded {
             self.namespaces.remove(&key);
+        }
+        if !is_crowded {
+            self.crowded.remove(&key);
         }
     }
 
-    /// Returns true if a list of the namespace's objects is worth its cost: half of the memory is free, and a refused
-    /// object has room.
-    pub(super) fn has_room_again(&self, namespace: Option<&SharedText>) -> bool {
-        let (Some(limit), Some(space)) = (self.limit, self.namespaces.get(&namespace.cloned())) else { return false };
-        let is_half_free = space.taken <= limit / 4 && self.taken <= limit / 2;
-        let smallest = space.refused.keys().next();
-        is_half_free && smallest.is_some_and(|bytes| has_room(self.limit, self.taken, space.taken, *bytes))
+    /// Returns true if an object that was refused has room.
+    pub(super) fn has_room_again(&self) -> bool {
+        self.crowded
+            .iter()
+            .filter_map(|key| self.namespaces.get(key))
+            .any(|space| space.refused.keys().next().is_some_and(|smallest| self.has_room(space.taken, *smallest)))
+    }
+
+    /// Returns true if so many bytes have room in a namespace that takes `taken`.
+    fn has_room(&self, taken: usize, bytes: u32) -> bool {
+        self.limit.is_none_or(|all| {
+            let room = all.saturating_sub(self.taken).min((all / 2).saturating_sub(taken));
+            bytes as usize <= room / PART_OF_ROOM
+        })
     }
 }
 
-/// Returns true if an object with these bytes has room.
-fn has_room(limit: Option<usize>, taken: usize, taken_by_namespace: usize, bytes: u32) -> bool {
-    limit.is_none_or(|all| {
-        let room = all.saturating_sub(taken).min((all / 2).saturating_sub(taken_by_namespace));
-        bytes as usize <= room / PART_OF_ROOM
-    })
+impl Counted {
+    const fn kept(self) -> u32 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Refused(_) => 0,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -130,37 +148,43 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_do_not_grow_stay() {
+    fn kept_fields_need_room_for_their_growth() {
         let (mut memory, space) = (of_mebibytes(8), SharedText::from("a"));
         let first = memory.count(Some(&space), None, 100_000);
         while is_kept(&memory.count(Some(&space), None, 100_000)) {}
-        let same = memory.count(Some(&space), Some(first), 100_000);
-        assert_eq!(same, Counted::Bytes(100_000));
-        assert_eq!(memory.count(Some(&space), Some(same), 200_000), Counted::Refused(200_000));
+        let grown = memory.count(Some(&space), Some(first), 100_001);
+        assert_eq!(grown, Counted::Bytes(100_001));
+        assert_eq!(memory.count(Some(&space), Some(grown), 250_000), Counted::Refused(250_000));
     }
 
     #[test]
     fn refused_objects_have_room_after_enough_are_gone() {
-        let (mut memory, space) = (of_mebibytes(8), SharedText::from("a"));
-        let counted: Vec<_> = (0..100).map(|_| memory.count(Some(&space), None, 100_000)).collect();
-        assert!(counted.contains(&Counted::Refused(100_000)) && !memory.has_room_again(Some(&space)));
-        for kept in counted.iter().filter(|counted| is_kept(counted)) {
-            memory.release(Some(&space), *kept);
-        }
-        assert!(memory.has_room_again(Some(&space)) && !memory.has_room_again(None));
-        for refused in counted.into_iter().filter(|counted| !is_kept(counted)) {
-            memory.count(Some(&space), Some(refused), 1_000);
-        }
-        assert!(!memory.has_room_again(Some(&space)), "none is refused any more");
-        assert_eq!(memory.count(Some(&space), None, MIB), Counted::Refused(MIB as u32));
-        assert!(!memory.has_room_again(Some(&space)), "one that never has room");
+        let mut memory = of_mebibytes(8);
+        let [space, other, third] = ["a", "b", "c"].map(SharedText::from);
+        let fill = |memory: &mut ObjectMemory, space: &SharedText| -> Vec<Counted> {
+            (0..100).map(|_| memory.count(Some(space), None, 100_000)).collect()
+        };
+        let (counted, others) = (fill(&mut memory, &space), fill(&mut memory, &other));
+        let refused = memory.count(Some(&third), None, 195_000);
+        assert_eq!(refused, Counted::Refused(195_000), "two others take the most");
+        assert!(!memory.has_room_again());
+        let release = |memory: &mut ObjectMemory, space: &SharedText, counted: Vec<Counted>| {
+            counted.into_iter().for_each(|counted| memory.release(Some(space), counted));
+        };
+        release(&mut memory, &space, counted);
+        release(&mut memory, &other, others);
+        assert!(memory.has_room_again(), "the third namespace");
+        assert_eq!(memory.count(Some(&third), Some(refused), 1_000), Counted::Bytes(1_000));
+        assert!(!memory.has_room_again(), "none is refused any more");
+        memory.count(Some(&third), None, MIB);
+        assert!(!memory.has_room_again(), "one that never has room");
     }
 
     #[test]
     fn without_a_limit_nothing_is_refused() {
         let mut memory = ObjectMemory::of(None);
         assert_eq!(memory.count(None, None, 1 << 31), Counted::Bytes(1 << 31));
-        assert!(!memory.has_room_again(None));
+        assert!(!memory.has_room_again());
     }
 
     proptest! {
@@ -184,7 +208,7 @@ mod tests {
             for (space, counted) in kept {
                 memory.release(Some(&space), counted);
             }
-            prop_assert!(memory.taken == 0 && memory.namespaces.is_empty());
+            prop_assert!(memory.taken == 0 && memory.namespaces.is_empty() && memory.crowded.is_empty());
         }
     }
 }

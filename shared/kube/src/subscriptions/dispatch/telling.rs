@@ -10,11 +10,13 @@ use crate::client::KindName;
 use crate::subscriptions::ObjectEvent;
 use crate::subscriptions::owner_of;
 use drift_api::object::Oversize;
-use drift_api::{FieldPaths, LeanObject, Moment, ObjectView, SeenObject, SharedText, Uid};
+use drift_api::{FieldPaths, LeanObject, Moment, ObjectView, SeenObject, Uid};
 use drift_language::ObjectSelection;
 
 /// Minimum time between two [`ObjectEvent::Alive`], far below the two minutes after which a watch counts as dead.
 pub(super) const ALIVE_SPACING: Duration = Duration::from_secs(5);
+/// Minimum time between two lists for refused objects. Each deletion may give room to one of them.
+const BETWEEN_LISTS_OF_REFUSED: Duration = Duration::from_secs(60);
 
 impl Dispatch {
     /// Applies the current state of an object. `is_listed` if it came in a list.
@@ -38,7 +40,10 @@ impl Dispatch {
             seen.object = seen.object.without_fields(Oversize::Namespace);
         }
         let object = &seen.object;
-        let is_repeated = is_listed && followed.is_repeated && watch.known.has_version_of(object);
+        let is_repeated = is_listed
+            && followed.is_repeated
+            && object.oversize != Some(Oversize::Namespace)
+            && watch.known.has_version_of(object);
         let told = watch.known.told(&object.id.uid).cloned().unwrap_or_default();
         for (target, role) in &*roles {
             let was = told.iter().find(|(one, _)| one == target).map(|(_, role)| *role);
@@ -66,19 +71,19 @@ impl Dispatch {
                 forgotten.into_iter().for_each(|known| self.memory.release(space.as_ref(), known.counted));
             }
         }
-        self.list_refused(space.as_ref(), effects);
     }
 
-    /// Requests a list for the objects of a namespace that had no room for their fields and have it now.
-    fn list_refused(&mut self, namespace: Option<&SharedText>, effects: &mut Effects) {
-        if !self.memory.has_room_again(namespace) {
+    /// Requests a list for the objects that had no room for their fields and have it now.
+    pub(super) fn list_refused(&mut self, now: Moment, effects: &mut Effects) {
+        let is_early = self.refused_listed_at.is_some_and(|before| !now.is_past(before, BETWEEN_LISTS_OF_REFUSED));
+        if is_early || !self.memory.has_room_again() {
             return;
         }
         for watch in self.watches.values_mut() {
             let is_listed = watch.collections.values().all(|followed| followed.is_listed);
-            let is_refused = |(space, counted)| space == namespace && matches!(counted, Counted::Refused(_));
-            if is_listed && !watch.needs_list && watch.known.counts().any(is_refused) {
+            if is_listed && !watch.needs_list && watch.known.has_refused() {
                 watch.needs_list = true;
+                self.refused_listed_at = Some(now);
                 effects.commands.push(Command::Arrange);
             }
         }
@@ -105,7 +110,6 @@ impl Dispatch {
         let Some(known) = self.watches.get_mut(key).and_then(|watch| watch.known.forget(uid)) else { return };
         self.memory.release(known.namespace.as_ref(), known.counted);
         effects.words.extend(known.told.iter().map(|(target, _)| (target.clone(), ObjectEvent::Left(uid.clone()))));
-        self.list_refused(known.namespace.as_ref(), effects);
     }
 
     /// Ends a list. Objects that it did not contain are gone.

@@ -46,9 +46,13 @@ pub(in crate::http) fn header(
         }
         secrets.credential(name, key, &host).map(|value| SecretString::from(without_line_end(value)))
     };
+    let token = |name: &str, key: &str| match text(name, key)? {
+        token if token.expose_secret().trim().is_empty() => Err(CredentialError::unusable(name, key, "empty")),
+        token => Ok(token),
+    };
     match auth {
         Auth::Bearer(SecretKey { name, key }) => {
-            let value = SecretString::from(format!("Bearer {}", text(name, key)?.expose_secret()));
+            let value = SecretString::from(format!("Bearer {}", token(name, key)?.expose_secret()));
             Ok(vec![(AUTHORIZATION, sensitive(&value, name, key)?)])
         }
         Auth::Basic { secret } => {
@@ -62,7 +66,7 @@ pub(in crate::http) fn header(
             Ok(vec![(AUTHORIZATION, sensitive(&value, secret, PASSWORD)?)])
         }
         Auth::Header { name: header, value: SecretKey { name, key } } => {
-            Ok(vec![(header.clone(), sensitive(&text(name, key)?, name, key)?)])
+            Ok(vec![(header.clone(), sensitive(&token(name, key)?, name, key)?)])
         }
         Auth::AwsSigV4(signed) => match &signed.keys {
             AwsKeys::Secret(secret) => {

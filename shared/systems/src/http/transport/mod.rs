@@ -2,5 +2,4 @@
 
 pub(super) mod client;
 pub(super) mod clients;
-pub(super) mod connection_threads;
 pub(super) mod tls;

@@ -88,6 +88,9 @@ async fn tls_may_carry_the_password() {
     let received = server.received();
     assert_eq!(received[0].len(), 32, "the request of TLS names no account");
     assert!(contains(&received[1], b"u\0"));
+    let flags = |packet: &[u8]| u32::from_le_bytes(packet[..4].try_into().unwrap());
+    assert_eq!(flags(&received[0]), flags(&received[1]), "MySQL reads those of the first packet only");
+    assert_ne!(flags(&received[0]) & CapabilityFlags::CLIENT_CONNECT_WITH_DB.bits(), 0);
     assert_eq!(received[2], [PASSWORD.as_bytes(), b"\0"].concat());
     let untrusted = server.open("verify-full").await.map(drop);
     assert_eq!(untrusted, Err(SqlFailure::Unreachable("TLS: the certificate's issuer is not trusted")));

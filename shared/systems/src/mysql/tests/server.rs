@@ -55,6 +55,7 @@ impl Default for Script {
     fn default() -> Self {
         let capabilities = Can::CLIENT_PROTOCOL_41 | Can::CLIENT_SECURE_CONNECTION | Can::CLIENT_PLUGIN_AUTH;
         let capabilities = capabilities | Can::CLIENT_MULTI_RESULTS | Can::CLIENT_PS_MULTI_RESULTS;
+        let capabilities = capabilities | Can::CLIENT_CONNECT_WITH_DB | Can::CLIENT_CONNECT_ATTRS;
         let login = Arc::new(|| parts([OK.to_vec()]));
         Self { plugin: "mysql_native_password", capabilities, login, answer: Arc::new(|_| None), tls: None }
     }
