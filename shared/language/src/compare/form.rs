@@ -109,8 +109,8 @@ impl Form {
     }
 }
 
-/// Normalises a scalar. A value that is none of the form, such as `infinity` in place of a time, means itself. `None` for
-/// null, lists and maps.
+/// Normalises a scalar. A value that is none of the form, such as `infinity` in place of a time, means itself. `None`
+/// for null, lists and maps.
 pub(super) fn meaning(form: Option<Form>, value: &Value) -> Option<Meaning<'_>> {
     form.and_then(|form| form.parse(value)).or_else(|| plain_meaning(value))
 }

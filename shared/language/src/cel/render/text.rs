@@ -30,7 +30,8 @@ enum TextPart {
 }
 
 impl TextTemplate {
-    /// Returns the literal text before the first expression, and that after the last one. A text without expressions is both.
+    /// Returns the literal text before the first expression, and that after the last one. A text without expressions is
+    /// both.
     #[must_use]
     pub fn literal_ends(&self) -> (&str, &str) {
         fn literal(part: Option<&TextPart>) -> &str {
