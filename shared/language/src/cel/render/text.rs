@@ -145,18 +145,6 @@ impl TextTemplate {
         self.render_within(variables, &Arc::default())
     }
 
-    /// Renders the text. `None` if it is one expression whose value is null or an optional without value.
-    ///
-    /// # Errors
-    /// Same as [`Self::render`].
-    pub(crate) fn render_present(&self, variables: &Variables<'_>) -> Result<Option<String>, EvaluationError> {
-        let [TextPart::Expression(expression)] = self.parts.as_slice() else { return self.render(variables).map(Some) };
-        let value = expression.evaluate_within(variables, &Arc::default())?.filter(|value| !value.is_null());
-        let rendered = value.map(text).transpose().map_err(|cause| self.site.error(cause))?;
-        Allowance::default().spend(rendered.as_ref().map_or(0, String::len)).map_err(|cause| self.site.error(cause))?;
-        Ok(rendered)
-    }
-
     /// Renders the text as a part of a tree with one shared budget.
     pub(in crate::cel) fn render_within(
         &self,
