@@ -103,7 +103,7 @@ async fn check_waits_for_a_first_poll() -> Result<()> {
         let listen = world.free_listen_address()?;
         world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
         let unread = check("10s", &[]).await?;
-        let expected = "no object has been read, 1 of 1 are Unauthorized: ";
+        let expected = "no object has been read, 1 of 1 are CredentialUnusable: ";
         ensure!(unread.code == 3 && unread.complaints.contains(expected), "{unread:?}");
         let unseen = verify("30s").await?;
         ensure!(unseen.code == 2 && unseen.complaints.contains("you may not list proxies"), "{unseen:?}");
