@@ -1,5 +1,7 @@
 //! The commands for pipelines: a poll whose verdict is printed, and a check that waits until each target is active.
 
+use std::time::Instant;
+
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::manifests;
 use drift_e2e::wait::{self, Seen};
@@ -103,7 +105,7 @@ async fn check_waits_for_a_first_poll() -> Result<()> {
         let listen = world.free_listen_address()?;
         world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
         let unread = check("10s", &[]).await?;
-        let expected = "no object has been read, 1 of 1 are Unauthorized: ";
+        let expected = "no object has been read, 1 of 1 are CredentialUnusable: ";
         ensure!(unread.code == 3 && unread.complaints.contains(expected), "{unread:?}");
         let unseen = verify("30s").await?;
         ensure!(unseen.code == 2 && unseen.complaints.contains("you may not list proxies"), "{unseen:?}");
@@ -171,6 +173,42 @@ async fn check_waits_until_each_target_is_active() -> Result<()> {
         world.apply_target(&target).await?;
         let mended = check("30s").await?;
         ensure!(mended.code == 0 && mended.complaints.is_empty(), "{mended:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn check_looks_once_at_a_proven_target() -> Result<()> {
+    World::run("check proven target", async |world| {
+        let toxiproxy = world.start_toxiproxy().await?;
+        let gate = world.start_api_gate().await?;
+        let kubeconfig = world.folder().join("gate.kubeconfig");
+        world.control_plane().administrator().through(gate.url()).write(&kubeconfig)?;
+        let with_secret = |name: &str| -> Result<Target> {
+            let auth = json!({"bearer": {"secretRef": {"name": name, "key": "token"}}});
+            Ok(Target::shipped(world, toxiproxy.url())?.with("/spec/read/http/auth", auth))
+        };
+        world.apply_credential("present", "poller", json!({"token": "hunter2"})).await?;
+        let waiting = with_secret("missing")?.named("waiting").with("/spec/objects/namespaces", json!(["elsewhere"]));
+        world.apply_targets(&[with_secret("present")?, waiting]).await?;
+        let _poller = world.start_poller().await?;
+        let listen = world.free_listen_address()?;
+        toxiproxy.create("web", &listen, "127.0.0.1:9").await?;
+        world.create_proxy("web", json!({"listen": listen, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_for_verdict("web", "False", "InSync").await?;
+
+        let since = Instant::now();
+        let kubeconfig = kubeconfig.display().to_string();
+        let command = ["check", "--from-cluster", "--wait", "--timeout", "10s", "--kubeconfig", &kubeconfig];
+        let ended = world.run_command(&[&command[..], &["-n", world.programs_namespace()]].concat()).await?;
+        ensure!(ended.code == 3 && ended.complaints.contains("Secret missing does not exist"), "{ended:?}");
+        ensure!(ended.output.contains("; 1 of 1 read\n"), "{ended:?}");
+        let asked = gate.asked_since(since);
+        let reads =
+            |secret: &str| asked.iter().filter(|asked| asked.uri.contains(&format!("/secrets/{secret}"))).count();
+        ensure!(reads("missing") > 1, "one look only: {asked:?}");
+        ensure!(reads("present") == 1, "{asked:?}");
         Ok(())
     })
     .await

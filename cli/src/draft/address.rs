@@ -75,8 +75,8 @@ impl<'a> Address<'a> {
         address
     }
 
-    /// The template for a part that is the value of a field of the kind: of a matched field, else of one that has the name of the
-    /// part's field in the answer. Fields that every object has come first.
+    /// The template for a part that is the value of a field of the kind: of a matched field, else of one that has the
+    /// name of the part's field in the answer. Fields that every object has come first.
     fn part(&mut self, part: &str, url: &Url, matches: &Matches<'a>) -> Option<String> {
         let is_it = |value: &Value| is_value(value, part, url);
         let matched = matches.found.iter().filter(|one| is_it(one.answer.value)).map(|one| one.field);

@@ -30,8 +30,8 @@ pub(super) struct ListedTargets {
 }
 
 impl ListedTargets {
-    /// The row of an object of this kind, where it is one of this target's, not better known by another, and asked for. If
-    /// several targets without a known text may select it, it has the same row for each of them.
+    /// The row of an object of this kind, where it is one of this target's, not better known by another, and asked for.
+    /// If several targets without a known text may select it, it has the same row for each of them.
     pub(super) fn row_of(&self, one: &KnownKind, seen: &SeenObject) -> Option<Row> {
         let is_kind = |other: &&KnownKind| other.objects.is_of(one.objects.group(), &one.objects.kind);
         let others = || self.known.iter().filter(is_kind);

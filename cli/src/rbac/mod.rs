@@ -72,7 +72,8 @@ pub(crate) struct RbacSettings {
     /// The controller's ServiceAccount
     #[arg(long, default_value = CONTROLLER_MANAGER, value_name = "NAME")]
     controller_account: String,
-    /// A ServiceAccount that runs check --from-cluster --wait, such as drift-verify: it may list the objects, to see their verdicts
+    /// A ServiceAccount that runs check --from-cluster --wait, such as drift-verify: it may list the objects, to see
+    /// their verdicts
     #[arg(long, value_name = "NAME")]
     verify_account: Option<String>,
     #[command(flatten)]

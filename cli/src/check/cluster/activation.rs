@@ -18,8 +18,9 @@ use drift_language::Target;
 use tokio::time::sleep;
 
 use super::first_polls::{Conclusion, FirstPolls};
+use super::proofs::{Proofs, SecretsLook};
 use super::troubles::missing_targets;
-use super::{FORBIDDEN, check_against, documents_of_maps, examine_secret, no_config_map};
+use super::{FORBIDDEN, check_against, documents_of_maps, no_config_map};
 use crate::check::document::{Document, Severity};
 use crate::check::report::{Report, Waited, check};
 use crate::cluster::{connect, each_object, kind_of, target_maps};
@@ -30,7 +31,8 @@ use crate::targets::lease_notes;
 /// Pause between two reads of the ConfigMaps and the Lease. The poller renews the Lease every 3 s.
 const READ_EVERY: Duration = Duration::from_secs(1);
 
-/// Pause between two looks at the objects of all targets. A list of many objects is not free, and a first poll takes seconds.
+/// Pause between two looks at the objects of the targets without a proof. A list of many objects is not free, and a
+/// first poll takes seconds.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
 /// The places with the cause, if the check itself does not show it.
@@ -47,6 +49,7 @@ pub(in crate::check) async fn wait_until_active(
     timeout: Duration,
 ) -> Result<Report, CommandError> {
     let (client, end) = (connect(cluster).await?, clock::now() + timeout);
+    let mut proofs = Proofs::default();
     loop {
         // A call that fails may succeed later: the API server may restart.
         let maps = target_maps(&client, namespace).await;
@@ -64,7 +67,8 @@ pub(in crate::check) async fn wait_until_active(
                 return Ok(report);
             }
             if inactive.is_empty() && !(documents.is_empty() && missing.is_empty()) {
-                let is_proven = look_at_first_polls(&client, (namespace, &notes), (&mut report, &documents)).await;
+                let place = (namespace, &notes);
+                let is_proven = look_at_first_polls(&client, place, (&mut report, &documents), &mut proofs).await;
                 pause = LOOK_EVERY;
                 if is_proven || is_last {
                     report.extend(missing);
@@ -84,65 +88,47 @@ pub(in crate::check) async fn wait_until_active(
     }
 }
 
-/// Looks at the Secrets and the verdicts of each target, and notes them. Returns false if a later look may show more.
+/// Looks at the Secrets and the verdicts of each target without a proof, and notes them. Returns false if a later look
+/// may show more.
 async fn look_at_first_polls(
     client: &kube::Client,
     (namespace, notes): (&str, &LeaseNotes),
     (report, documents): (&mut Report, &[Document]),
+    proofs: &mut Proofs,
 ) -> bool {
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
     let mut is_proven = true;
     for target in targets {
         let Some(document) = Document::find(documents, &target.document) else { continue };
-        let mut waited = Waited::default();
-        is_proven &= look_at_secrets(client, (namespace, &target), (report, document, &mut waited)).await;
-        let objects = match first_polls(client, &target, notes).await {
+        if let Some(proof) = proofs.find(&target) {
+            proof.secrets.tell(report, document);
+            report.note_first_polls(&target.name, (Some(proof.objects), proof.waited()));
+            continue;
+        }
+        let secrets = SecretsLook::at(client, namespace, &target).await;
+        secrets.tell(report, document);
+        is_proven &= secrets.are_usable();
+        let (mut objects, mut read) = (None, 0);
+        match first_polls(client, &target, notes).await {
             Ok(polls) => {
-                waited.read = polls.read;
+                (objects, read) = (Some(polls.objects), polls.read);
                 match polls.conclude(&target) {
-                    Conclusion::Good => {}
+                    Conclusion::Good => proofs.keep(&target, &polls, &secrets),
                     Conclusion::AllAbsent(said) => report.say(document, Severity::Warning, said),
                     Conclusion::Unread(said) => {
                         is_proven = false;
                         report.say(document, Severity::Error, said);
                     }
                 }
-                Some(polls.objects)
             }
             Err(Unlisted { why, is_for_good }) => {
                 is_proven &= is_for_good;
                 report.unasked(document, &format!("the verdicts of target {}", target.name), &why);
-                None
-            }
-        };
-        report.note_first_polls(&target.name, (objects, waited));
-    }
-    report.sort();
-    is_proven
-}
-
-/// The same for its Secrets alone. One that may not be read is left to the verdicts.
-async fn look_at_secrets(
-    client: &kube::Client,
-    (namespace, target): (&str, &Target),
-    (report, document, waited): (&mut Report, &Document, &mut Waited),
-) -> bool {
-    let mut is_proven = true;
-    for needed in target.needed_secrets() {
-        match examine_secret(client, namespace, &needed).await {
-            Ok(said) => {
-                is_proven &= !matches!(said, Some((Severity::Error, _)));
-                said.into_iter().for_each(|said| report.say_of_secret(document, &needed.name, said));
-            }
-            Err(error) if error.code() == Some(FORBIDDEN) => {
-                waited.unread_secrets.insert(format!("{} of the {}", needed.name, needed.user));
-            }
-            Err(error) => {
-                is_proven = false;
-                report.unasked(document, &format!("Secret {}", needed.name), &error.to_string());
             }
         }
+        report.note_first_polls(&target.name, (objects, Waited { read, unread_secrets: secrets.unread }));
     }
+    report.sort();
     is_proven
 }
 

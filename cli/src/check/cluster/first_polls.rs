@@ -1,4 +1,5 @@
-//! The first polls of a target, by the verdicts on its objects: has the poller read the external system for one of them?
+//! The first polls of a target, by the verdicts on its objects: has the poller read the external system for one of
+//! them?
 //!
 //! Pure.
 

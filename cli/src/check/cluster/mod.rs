@@ -31,6 +31,7 @@ use troubles::{missing_targets, rate_trouble, scope_changes, secret_doubt, secre
 pub(super) mod activation;
 mod dry_run;
 mod first_polls;
+mod proofs;
 mod target_findings;
 mod troubles;
 

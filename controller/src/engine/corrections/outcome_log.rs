@@ -21,15 +21,15 @@ impl Outcome {
             }
             Self::Unstored(..) => "the correction was accepted, but a value to store is missing in the answer",
             Self::Halted(_, why) if self.changed_nothing() => {
-                return format!("not corrected: {}", why).into();
+                return format!("not corrected: {why}").into();
             }
-            Self::Halted(_, why) => return format!("the correction ended halfway: {}", why).into(),
+            Self::Halted(_, why) => return format!("the correction ended halfway: {why}").into(),
             Self::Doubtful(..) if self.sent_nothing() => "not corrected: nothing could be sent",
             Self::Doubtful(_, why) if self.was_turned_away() => {
-                return format!("the correction was refused: {}", why).into();
+                return format!("the correction was refused: {why}").into();
             }
             Self::Doubtful(_, why) => {
-                return format!("the result of the correction is unknown: {}", why).into();
+                return format!("the result of the correction is unknown: {why}").into();
             }
         };
         text.into()

@@ -135,8 +135,8 @@ impl Delay {
         self.tried.as_mut().is_some_and(|tried| std::mem::take(&mut tried.unsent) > 0)
     }
 
-    /// Ends the pause before the next correction, once. It is a courtesy towards other writers, so a person may shorten it.
-    /// A doubt, a running Job and a delay that the external system requested remain.
+    /// Ends the pause before the next correction, once. It is a courtesy towards other writers, so a person may shorten
+    /// it. A doubt, a running Job and a delay that the external system requested remain.
     pub fn hasten(&mut self) {
         self.tried_mut().hastened = true;
     }

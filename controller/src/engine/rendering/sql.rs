@@ -95,7 +95,8 @@ impl Statements {
         steps.get(range).unwrap_or_default().iter().filter(|statement| statement.content.is_some())
     }
 
-    /// Judges a failure of this step, whose reason is what the database says. Returns the name of the failed statement and the outcome.
+    /// Judges a failure of this step, whose reason is what the database says. Returns the name of the failed statement
+    /// and the outcome.
     #[must_use]
     pub fn judge(&self, step: usize, failure: &StatementFailure) -> (Option<Arc<str>>, StepOutcome) {
         let at = self.sent(step).nth(failure.position).map(|statement| statement.label.clone());

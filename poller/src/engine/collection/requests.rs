@@ -47,8 +47,8 @@ pub struct CollectionRequest {
     pub name: String,
 }
 
-/// Traversals of one target. No step but [`changed_unnamed`](Self::changed_unnamed) looks at more than the objects of one request:
-/// each object may have a request of its own.
+/// Traversals of one target. No step but [`changed_unnamed`](Self::changed_unnamed) looks at more than the objects of
+/// one request: each object may have a request of its own.
 #[derive(Debug, Default)]
 pub struct CollectionRequests {
     asked: HashMap<Uid, CollectionRequest>,

@@ -19,8 +19,8 @@ const NOTED_AFTER: u8 = 2;
 /// Adds the note to a verdict, if the last two corrections were accepted and left the same difference. `in_vain` counts
 /// them.
 ///
-/// The note is written with the verdict on a correction, and stays as long as the difference does, so it costs no write
-/// of its own. A target that `nudges` sends no desired state.
+/// The note is written with the verdict on a correction, and stays as long as the difference does, whatever becomes of
+/// later corrections, so it costs no write of its own. A target that `nudges` sends no desired state.
 pub fn note_no_effect(
     verdict: &mut Verdict,
     finding: &Finding,
@@ -36,10 +36,10 @@ pub fn note_no_effect(
     let before = conditions.observed().map(|condition| condition.message.sentence()).unwrap_or_default();
     let noted = before.strip_prefix(&*note);
     let record = conditions.correction_status();
-    let was_accepted = record.reason.is_some() && !record.repeats_failure();
-    let is_same = was_accepted && is_same(noted.unwrap_or(before), &drift.text);
+    let is_same = is_same(noted.unwrap_or(before), &drift.text);
+    let is_accepted = is_same && record.reason.is_some() && !record.repeats_failure();
     let is_verified = current.is_some_and(|current| verdict.tag.correction > current.tag.correction);
-    *in_vain = if is_same { in_vain.saturating_add(u8::from(is_verified)) } else { 0 };
+    *in_vain = if is_accepted { in_vain.saturating_add(u8::from(is_verified)) } else { 0 };
     if !nudges && is_same && (noted.is_some() || *in_vain >= NOTED_AFTER) {
         verdict.text = format!("{note}{}", drift.text).into();
     }
@@ -132,6 +132,17 @@ mod tests {
         let noted: Vec<_> = said.iter().map(|sentence| sentence.starts_with(NOTE)).collect();
         assert_eq!(noted[..8], [false; 8], "one accepted correction may have met a cache: {said:?}");
         assert_eq!(noted[8..], [true; 2], "{said:?}");
+    }
+
+    #[test]
+    fn a_later_refusal_keeps_the_note() {
+        use CorrectedReason::{AttemptsExhausted, CorrectionApplied, CorrectionFailed};
+        let applied = (CorrectionApplied, "updated", DIFFERENCE);
+        let refused = (CorrectionFailed, "update: 503: overloaded", DIFFERENCE);
+        let exhausted = (AttemptsExhausted, "healed nothing; before: update: 503: overloaded", DIFFERENCE);
+        let said = polls(None, &[applied, applied, applied, refused, applied, refused, refused, exhausted, applied]);
+        assert_eq!(said[..4], [DIFFERENCE; 4]);
+        assert!(said[4].starts_with(NOTE) && said[4..].iter().all(|sentence| *sentence == said[4]), "{said:?}");
     }
 
     #[test]

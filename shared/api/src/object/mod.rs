@@ -259,8 +259,8 @@ impl LeanObject {
     }
 }
 
-/// Returns the seconds since 1970, at most those of the year 2106, in which 32 bits end. 0 for an invalid time and for one
-/// before 1970.
+/// Returns the seconds since 1970, at most those of the year 2106, in which 32 bits end. 0 for an invalid time and for
+/// one before 1970.
 fn since_epoch(time: &str) -> u32 {
     let seconds = time.parse::<Timestamp>().map_or(0, |time| time.as_second().max(0));
     u32::try_from(seconds).unwrap_or(u32::MAX)

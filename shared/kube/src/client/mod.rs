@@ -89,8 +89,8 @@ impl CallError {
         }
     }
 
-    /// Returns the same text for a write to another object or a Job, with the message of the API server. It may quote what
-    /// was written and the rule of a policy, and has no value of a secret name.
+    /// Returns the same text for a write to another object or a Job, with the message of the API server. It may quote
+    /// what was written and the rule of a policy, and has no value of a secret name.
     #[must_use]
     pub fn reason(&self) -> String {
         let Self::Answered(status) = self else { return self.to_string() };

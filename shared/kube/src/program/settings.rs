@@ -112,8 +112,8 @@ pub struct RunSettings {
     /// Folder with projected tokens of the ServiceAccount, for targets with serviceAccountToken
     #[arg(long, value_name = "DIR", default_value = PROJECTED_TOKENS)]
     pub projected_tokens: PathBuf,
-    /// Memory limit of the container in bytes. Objects may take three eighths of it, those of one namespace half of that
-    /// [default: objects take what they need]
+    /// Memory limit of the container in bytes. Objects may take three eighths of it, those of one namespace half of
+    /// that [default: objects take what they need]
     #[arg(long, env = "MEMORY_LIMIT", value_name = "BYTES", value_parser = parse_memory_limit)]
     pub memory_limit: Option<u64>,
 }

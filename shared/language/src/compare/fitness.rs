@@ -1,8 +1,8 @@
 //! Checks that a desired state fits the rules: the items of keyed lists have unique keys.
 //!
 //! Otherwise it would differ for ever, and corrections would repeat for ever. Errors contain the rule's path, as
-//! written in the target, and nothing of the desired state. A scalar that `as` cannot parse fits: it is compared as it is,
-//! and a correction can send it.
+//! written in the target, and nothing of the desired state. A scalar that `as` cannot parse fits: it is compared as it
+//! is, and a correction can send it.
 
 use std::collections::HashSet;
 

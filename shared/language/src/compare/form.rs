@@ -49,22 +49,33 @@ pub enum Meaning<'v> {
     Text(Cow<'v, str>),
 }
 
+/// Defines the keywords of the forms, and the rules that contain them.
+macro_rules! keywords {
+    ($($word:literal => $form:ident),* $(,)?) => {
+        impl Form {
+            /// Every form with its keyword.
+            pub(super) const WORDS: [(&'static str, Self); [$($word),*].len()] = [$(($word, Self::$form)),*];
+
+            /// The rule of `compare` with this form, as a target writes it.
+            pub(super) const fn rule(self) -> &'static str {
+                match self {
+                    $(Self::$form => concat!("as: ", $word),)*
+                }
+            }
+        }
+    };
+}
+
+keywords! {
+    "quantity" => Quantity,
+    "number" => Number,
+    "duration" => Duration,
+    "timestamp" => Timestamp,
+    "caseInsensitive" => CaseInsensitive,
+    "json" => Json,
+}
+
 impl Form {
-    /// Every form with its keyword.
-    pub(super) const WORDS: [(&'static str, Self); 6] = [
-        ("quantity", Self::Quantity),
-        ("number", Self::Number),
-        ("duration", Self::Duration),
-        ("timestamp", Self::Timestamp),
-        ("caseInsensitive", Self::CaseInsensitive),
-        ("json", Self::Json),
-    ];
-
-    /// The keyword of this form.
-    pub(super) fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, form)| *form == self).map_or("", |(word, _)| word)
-    }
-
     /// The type of its values in messages. `None` if every value has the form.
     const fn noun(self) -> Option<&'static str> {
         match self {
@@ -109,8 +120,8 @@ impl Form {
     }
 }
 
-/// Normalises a scalar. A value that is none of the form, such as `infinity` in place of a time, means itself. `None` for
-/// null, lists and maps.
+/// Normalises a scalar. A value that is none of the form, such as `infinity` in place of a time, means itself. `None`
+/// for null, lists and maps.
 pub(super) fn meaning(form: Option<Form>, value: &Value) -> Option<Meaning<'_>> {
     form.and_then(|form| form.parse(value)).or_else(|| plain_meaning(value))
 }
@@ -127,7 +138,7 @@ fn plain_meaning(value: &Value) -> Option<Meaning<'_>> {
 /// Maximum bytes of a text for which a form is looked for. Names, addresses and durations are shorter.
 const MAX_BYTES_OF_FORMS: usize = 4_096;
 
-/// Returns the word of the first form in which two values have the same meaning.
+/// Returns the rule with the first form in which two values have the same meaning.
 pub(super) fn common_form(desired: &Value, observed: &Value) -> Option<&'static str> {
     let is_short = |value: &Value| value.as_str().is_none_or(|text| text.len() <= MAX_BYTES_OF_FORMS);
     let is_json =
@@ -137,7 +148,7 @@ pub(super) fn common_form(desired: &Value, observed: &Value) -> Option<&'static 
         form => is_same(Some(form), None, desired, observed),
     };
     let forms = [Form::Number, Form::CaseInsensitive, Form::Quantity, Form::Duration, Form::Timestamp, Form::Json];
-    let known = || forms.into_iter().find(|form| joins(*form)).map(Form::word);
+    let known = || forms.into_iter().find(|form| joins(*form)).map(Form::rule);
     (is_short(desired) && is_short(observed)).then(known).flatten()
 }
 
@@ -199,12 +210,12 @@ mod tests {
     #[test]
     fn the_form_that_two_values_share_is_found() {
         let table = [
-            (json!("A@x.org"), json!("a@x.org"), Some("caseInsensitive")),
-            (json!("5"), json!(5), Some("number")),
-            (json!("1Gi"), json!("1024Mi"), Some("quantity")),
-            (json!("90s"), json!("1m30s"), Some("duration")),
-            (json!("2026-01-01T00:00:00Z"), json!("2026-01-01T00:00:00.000Z"), Some("timestamp")),
-            (json!(r#"{"a": 1}"#), json!(r#"{"a":1}"#), Some("json")),
+            (json!("A@x.org"), json!("a@x.org"), Some("as: caseInsensitive")),
+            (json!("5"), json!(5), Some("as: number")),
+            (json!("1Gi"), json!("1024Mi"), Some("as: quantity")),
+            (json!("90s"), json!("1m30s"), Some("as: duration")),
+            (json!("2026-01-01T00:00:00Z"), json!("2026-01-01T00:00:00.000Z"), Some("as: timestamp")),
+            (json!(r#"{"a": 1}"#), json!(r#"{"a":1}"#), Some("as: json")),
             (json!("a"), json!("b"), None),
             (json!(1), json!(2), None),
             (json!({"a": 1}), json!({"a": 2}), None),

@@ -221,8 +221,8 @@ fn mistake(rules: &Rules, rule: &WrittenRule, desired: &ValueTemplate) -> Option
     let has = kinds.iter().flatten().next().copied().unwrap_or_default();
     match &rule.effects {
         effects if effects.tolerance.is_some() && here.form().is_some_and(|form| !form.is_numeric()) => {
-            let word = here.form().map_or("", Form::word);
-            Some(format!("tolerance is for numbers, and as: {word} makes none"))
+            let rule = here.form().map_or("", Form::rule);
+            Some(format!("tolerance is for numbers, and {rule} makes none"))
         }
         effects if effects.list.is_some() && !holds_json && is_never(&["a list"]) => {
             Some(format!("list speaks of lists, and desired has {has} there"))

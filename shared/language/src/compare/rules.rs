@@ -190,8 +190,8 @@ impl<'r> RulePlace<'r> {
         self.form()?.type_missed_by(value)
     }
 
-    /// Returns the word for `as` with which two different values here would be the same. `None` if there is none, or the
-    /// place has one already.
+    /// Returns the rule, such as `as: number`, with which two different values here would be the same. `None` if there
+    /// is none, or the place has a form already.
     #[must_use]
     pub fn missing_form(self, desired: &Value, observed: &Value) -> Option<&'static str> {
         if self.form().is_some() { None } else { form::common_form(desired, observed) }

@@ -125,8 +125,8 @@ fn documents_of(lines_before: usize, part: &Arc<str>) -> Vec<FoundDocument> {
     }
 }
 
-/// Returns every manifest of a text as the value that kubectl would send. Lists are expanded. Invalid YAML is skipped, because it is
-/// not a manifest.
+/// Returns every manifest of a text as the value that kubectl would send. Lists are expanded. Invalid YAML is skipped,
+/// because it is not a manifest.
 #[must_use]
 pub fn manifests_of(text: &str) -> Vec<Value> {
     let value = |part: String| yaml::parse(&part).ok().map(|root| root.to_json_of_manifest(&part));

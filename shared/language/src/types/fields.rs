@@ -106,8 +106,8 @@ impl<'s, 'e> Inference<'s, 'e> {
     }
 }
 
-/// The addition to the definition after which every object has the field. Not for the status: a required field there would
-/// make the API server refuse a verdict that comes before it.
+/// The addition to the definition after which every object has the field. Not for the status: a required field there
+/// would make the API server refuse a verdict that comes before it.
 fn requirement(path: &str) -> Option<String> {
     let (parent, name) = path.rsplit_once('.')?;
     path.starts_with("spec.").then(|| format!("add `{name}` to `required` of {parent} in the CRD"))

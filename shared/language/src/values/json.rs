@@ -49,8 +49,8 @@ pub fn memory_of(value: &Value) -> usize {
 /// The byte order mark, which RFC 8259 lets a reader ignore.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Parses one JSON text with a maximum number of nodes, each about 80 bytes of memory without its text. A byte order mark
-/// before it is ignored.
+/// Parses one JSON text with a maximum number of nodes, each about 80 bytes of memory without its text. A byte order
+/// mark before it is ignored.
 ///
 /// # Errors
 /// Fails if it is not JSON, or too large.

@@ -1,7 +1,7 @@
 //! Failures of an operation, as fixed texts.
 //!
-//! The server's own messages contain DNs and values. They are kept as they came, for the reason of a refused change, and
-//! no text here shows them.
+//! The server's own messages contain DNs and values. They are kept as they came, for the reason of a refused change,
+//! and no text here shows them.
 
 use std::io;
 

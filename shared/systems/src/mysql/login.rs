@@ -26,7 +26,8 @@ const PASSWORD_WANTED: [u8; 2] = [1, 4];
 const OTHER_LOGIN: SqlFailure = SqlFailure::LoginUnsupported(
     "the server asks for another way to log in than mysql_native_password or caching_sha2_password",
 );
-/// The failure of a server that asks for the password itself over plain TCP. A key that it sends there could be anybody's.
+/// The failure of a server that asks for the password itself over plain TCP. A key that it sends there could be
+/// anybody's.
 const UNPROTECTED: SqlFailure = SqlFailure::LoginUnsupported(
     "the server asks for the password itself (caching_sha2_password), so set sslmode to verify-full or require",
 );

@@ -1,7 +1,7 @@
 //! Failures of a statement, as fixed texts.
 //!
-//! The server's own messages contain values, names and addresses. They are kept as they came, for the reason of a refused
-//! statement, and no text here shows them.
+//! The server's own messages contain values, names and addresses. They are kept as they came, for the reason of a
+//! refused statement, and no text here shows them.
 
 use std::io;
 

@@ -23,10 +23,6 @@ const MAX_FIELDS: usize = 8;
 /// Maximum bytes of a key that is shown without quotes.
 const MAX_KEY_BYTES: usize = 64;
 
-/// The rules for another form of a scalar.
-const RULES: [&str; 6] =
-    ["as: number", "as: caseInsensitive", "as: quantity", "as: duration", "as: timestamp", "as: json"];
-
 /// Description of a drift. It keeps the first differences and counts the others.
 #[derive(Debug)]
 pub struct Description<'c> {
@@ -92,10 +88,7 @@ impl<'c> Description<'c> {
 /// Returns the rule that would end a difference which consists of another form of the same value.
 fn rule_for(difference: &Difference<'_, '_>) -> Option<&'static str> {
     match &difference.change {
-        Change::Value { desired, observed: Some(observed) } => {
-            let form = difference.place.missing_form(desired, observed)?;
-            RULES.into_iter().find(|rule| rule.strip_prefix("as: ") == Some(form))
-        }
+        Change::Value { desired, observed: Some(observed) } => difference.place.missing_form(desired, observed),
         Change::Order => Some("list: set"),
         _ => None,
     }

@@ -14,7 +14,8 @@ const FROM_DIFFERENCE: usize = 41;
 /// Stands for what is left out.
 const ELLIPSIS: &str = "…";
 
-/// Formats a text without quotes: both ends of a long one, and its fingerprint, because two texts may have the same ends.
+/// Formats a text without quotes: both ends of a long one, and its fingerprint, because two texts may have the same
+/// ends.
 pub(super) fn show_text(text: &str) -> String {
     ends_of(&without_userinfo(text), |letter| shown(letter, false))
 }

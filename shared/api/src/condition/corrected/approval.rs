@@ -1,5 +1,6 @@
-//! The failure of the last correction, which later records repeat: `…; before: update: 422: quota exceeded`. One of them
-//! is the record of a correction that awaits approval: `update of /ttl awaits approval 3f2a9c71d0e4b5a6; before: …`.
+//! The failure of the last correction, which later records repeat: `…; before: update: 422: quota exceeded`. One of
+//! them is the record of a correction that awaits approval: `update of /ttl awaits approval 3f2a9c71d0e4b5a6; before:
+//! …`.
 
 use super::CorrectionStatus;
 use crate::condition::CorrectedReason;

@@ -1,5 +1,5 @@
-//! The memory for the fields of objects: a part of the program's limit for all objects, and half of that for the objects
-//! of one namespace. So the large objects of one tenant never end a program that serves all.
+//! The memory for the fields of objects: a part of the program's limit for all objects, and half of that for the
+//! objects of one namespace. So the large objects of one tenant never end a program that serves all.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

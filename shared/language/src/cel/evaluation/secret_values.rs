@@ -74,7 +74,8 @@ impl SecretValues {
         self.texts().any(|secret| readings.repeat(secret))
     }
 
-    /// Returns a copy in which `mask` replaces each text, number and field name that contains a secret or a piece of one.
+    /// Returns a copy in which `mask` replaces each text, number and field name that contains a secret or a piece of
+    /// one.
     #[must_use]
     pub fn conceal(&self, value: &Value, mask: &str) -> Value {
         match value {

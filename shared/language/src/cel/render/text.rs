@@ -30,7 +30,8 @@ enum TextPart {
 }
 
 impl TextTemplate {
-    /// Returns the literal text before the first expression, and that after the last one. A text without expressions is both.
+    /// Returns the literal text before the first expression, and that after the last one. A text without expressions is
+    /// both.
     #[must_use]
     pub fn literal_ends(&self) -> (&str, &str) {
         fn literal(part: Option<&TextPart>) -> &str {
@@ -142,18 +143,6 @@ impl TextTemplate {
     /// Fails if a field is missing or a value has no text form.
     pub fn render(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
         self.render_within(variables, &Arc::default())
-    }
-
-    /// Renders the text. `None` if it is one expression whose value is null or an optional without value.
-    ///
-    /// # Errors
-    /// Same as [`Self::render`].
-    pub(crate) fn render_present(&self, variables: &Variables<'_>) -> Result<Option<String>, EvaluationError> {
-        let [TextPart::Expression(expression)] = self.parts.as_slice() else { return self.render(variables).map(Some) };
-        let value = expression.evaluate_within(variables, &Arc::default())?.filter(|value| !value.is_null());
-        let rendered = value.map(text).transpose().map_err(|cause| self.site.error(cause))?;
-        Allowance::default().spend(rendered.as_ref().map_or(0, String::len)).map_err(|cause| self.site.error(cause))?;
-        Ok(rendered)
     }
 
     /// Renders the text as a part of a tree with one shared budget.

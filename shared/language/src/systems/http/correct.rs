@@ -60,8 +60,8 @@ impl HttpCorrect {
         until_look_up.enumerate().find(|(_, step)| is_untraceable(step)).map(|(position, _)| position)
     }
 
-    /// Indexes of a look-up of `create` and of a later POST that is sent whatever the look-up finds: it has no `when`, and
-    /// nothing in it uses an earlier step.
+    /// Indexes of a look-up of `create` and of a later POST that is sent whatever the look-up finds: it has no `when`,
+    /// and nothing in it uses an earlier step.
     #[must_use]
     pub fn unguarded_create(&self) -> Option<(usize, usize)> {
         let look_up = self.create.iter().position(HttpStep::looks_up)?;

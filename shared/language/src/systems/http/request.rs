@@ -54,9 +54,7 @@ impl RequestTemplate {
         }
         let mut headers = HeaderMap::with_capacity(self.headers.len());
         for (name, template) in &self.headers {
-            if let Some(value) = render_header(template, variables)? {
-                headers.insert(name, value);
-            }
+            headers.insert(name, render_header(template, variables)?);
         }
         if let Some(kind) = self.body.as_ref().and_then(Body::content_type) {
             headers.entry(CONTENT_TYPE).or_insert(kind);
@@ -134,13 +132,13 @@ impl RequestTemplate {
     }
 }
 
-/// Renders a header. One whose value is null or an optional without value is left out.
-fn render_header(template: &TextTemplate, variables: &Variables<'_>) -> Result<Option<HeaderValue>, EvaluationError> {
-    let Some(text) = template.render_present(variables)? else { return Ok(None) };
-    let mut value = HeaderValue::try_from(text)
+/// Renders a header. One without value is an error: a request that lacks its project or `if-match` reaches further than
+/// its author means.
+fn render_header(template: &TextTemplate, variables: &Variables<'_>) -> Result<HeaderValue, EvaluationError> {
+    let mut value = HeaderValue::try_from(template.render(variables)?)
         .map_err(|_| template.site().error("the value holds characters that no header can carry"))?;
     value.set_sensitive(template.reads(SECRETS));
-    Ok(Some(value))
+    Ok(value)
 }
 
 /// Reads the keys `url`, `headers` and those of the body.

@@ -17,6 +17,29 @@ use crate::http::exchange::reply::{HttpReply, ReplyBody};
 /// resources has half as many.
 const MAX_NODES: usize = 200_000;
 
+/// Content encodings that compress: those of the IANA registry of HTTP content codings, and other common formats. A
+/// body with a single `gzip` is decoded before.
+const COMPRESSIONS: [&str; 18] = [
+    "br",
+    "bzip2",
+    "compress",
+    "dcb",
+    "dcz",
+    "deflate",
+    "exi",
+    "gzip",
+    "lz4",
+    "lzma",
+    "pack200-gzip",
+    "snappy",
+    "x-bzip2",
+    "x-compress",
+    "x-gzip",
+    "x-lzma",
+    "xz",
+    "zstd",
+];
+
 /// A response that was read completely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
@@ -65,13 +88,19 @@ impl Answer {
         let text = String::from_utf8_lossy(bytes);
         let body = match format {
             Format::Json | Format::Xml { .. } if bytes.is_empty() => Ok(Value::Null),
-            _ if let Some(encoding) = foreign_encoding(&reply.headers).filter(|_| !bytes.is_empty()) => {
-                Err(Malformed::Encoded(encoding))
-            }
             Format::Json => parse_json(bytes, MAX_NODES).map_err(Malformed::from),
             Format::Xml { lists } => parse_xml(bytes, lists, MAX_NODES).map_err(Malformed::from),
-            Format::Text => Ok(Value::from(text.as_ref())),
+            Format::Text if bytes.is_empty() => Ok(Value::from("")),
+            Format::Text => match compression(&reply.headers) {
+                Some(encoding) => Err(Malformed::Encoded(encoding)),
+                None => Ok(Value::from(text.as_ref())),
+            },
         };
+        // A body that can be read is not compressed, whatever the header says.
+        let body = body.map_err(|error| match error {
+            Malformed::Json(JsonError::TooManyNodes) | Malformed::Xml(XmlError::TooManyNodes) => error,
+            _ => compression(&reply.headers).map_or(error, Malformed::Encoded),
+        });
         let mut variable = Map::new();
         variable.insert("status".to_owned(), json!(reply.status.as_u16()));
         variable.insert("headers".to_owned(), json!(headers(reply)));
@@ -87,16 +116,12 @@ impl Answer {
     }
 }
 
-/// Returns the content encoding of a body that was not decoded. Only common ones are named, so that a server cannot put a
-/// text of its choice into a condition.
-fn foreign_encoding(headers: &HeaderMap) -> Option<&'static str> {
-    const COMMON: [&str; 4] = ["br", "compress", "deflate", "zstd"];
-    let encoding = headers.get(CONTENT_ENCODING)?.as_bytes().trim_ascii();
-    let is = |name: &str| encoding.eq_ignore_ascii_case(name.as_bytes());
-    if encoding.is_empty() || is("identity") {
-        return None;
-    }
-    Some(COMMON.into_iter().find(|common| is(common)).unwrap_or("another encoding"))
+/// Returns the compression of a body that was not decoded. Other encodings, such as `utf-8` and `aws-chunked`, leave
+/// the body readable. Only known names are returned, so that a server cannot put a text of its choice into a condition.
+fn compression(headers: &HeaderMap) -> Option<&'static str> {
+    let encodings = headers.get_all(CONTENT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    let mut encodings = encodings.flat_map(|value| value.split(',')).map(str::trim);
+    encodings.find_map(|encoding| COMPRESSIONS.into_iter().find(|known| encoding.eq_ignore_ascii_case(known)))
 }
 
 /// Returns the headers by lower-case name. A repeated header becomes one list, as defined by HTTP.
@@ -166,6 +191,39 @@ mod tests {
             assert_eq!(answer.variable.get("body"), expected.as_ref(), "{body:?} as {format:?}");
             assert_eq!(answer.malformed.is_some(), expected.is_none());
             assert_eq!(answer.variable["text"], json!(text));
+        }
+    }
+
+    #[test]
+    fn an_encoding_matters_if_the_body_is_unreadable() {
+        let xml = || Format::Xml { lists: Vec::new() };
+        let packed: &[u8] = b"\x1b\x00\xf8";
+        let named = |encoding| Some(Malformed::Encoded(encoding));
+        let table: [(&str, &[u8], Format, Option<Malformed>); 17] = [
+            ("utf-8", br#"{"id": 1}"#, Format::Json, None),
+            ("none", br#"{"id": 1}"#, Format::Json, None),
+            ("aws-chunked", br#"{"id": 1}"#, Format::Json, None),
+            ("identity", br#"{"id": 1}"#, Format::Json, None),
+            ("br", br#"{"id": 1}"#, Format::Json, None),
+            ("utf-8", b"<a/>", xml(), None),
+            ("aws-chunked", b"a", Format::Text, None),
+            ("\u{e4}", b"a", Format::Text, None),
+            ("br", b"", Format::Text, None),
+            ("br", b"", Format::Json, None),
+            ("br", packed, Format::Json, named("br")),
+            ("ZSTD", packed, xml(), named("zstd")),
+            ("deflate", packed, Format::Text, named("deflate")),
+            ("gzip, br", packed, Format::Json, named("gzip")),
+            ("aws-chunked,br", packed, Format::Text, named("br")),
+            ("utf-8", b"<html>", Format::Json, Some(Malformed::Json(JsonError::Malformed))),
+            ("canary", packed, Format::Json, Some(Malformed::Json(JsonError::NotUtf8))),
+        ];
+        for (encoding, body, format, expected) in table {
+            let mut reply = reply(body);
+            reply.headers.insert(CONTENT_ENCODING, encoding.parse().unwrap());
+            let answer = Answer::of(&reply, &format).unwrap();
+            assert_eq!(answer.malformed, expected, "{encoding} {body:?} {format:?}");
+            assert_eq!(answer.variable.get("body").is_some(), expected.is_none(), "{encoding} {body:?}");
         }
     }
 

@@ -36,25 +36,31 @@ fn steps_are_read_as_they_are_written() {
 }
 
 #[test]
-fn a_header_without_value_is_left_out() {
+fn a_header_without_value_is_an_error() {
     let rendered = |headers: &str, spec: serde_json::Value| {
-        let step = format!("{{method: DELETE, url: \"https://h/x\", headers: {headers}, because");
-        let target = parse(&TARGET.replace("{method: DELETE, url: \"https://h/x\", because", &step)).unwrap();
+        let step = format!("{{name: set, headers: {headers}, method: PUT");
+        let target = parse(&TARGET.replace("{name: set, method: PUT", &step)).unwrap();
         let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
         let object = serde_json::json!({"metadata": {"name": "x"}, "spec": spec});
-        let request = http.delete[0].request.render(&crate::cel::Variables::of_object(&object));
-        request.map(|request| request.headers).map_err(|error| error.to_string())
+        let steps = serde_json::json!({"found": {"headers": {}, "body": {"id": "1"}}});
+        let variables = crate::cel::Variables { steps: Some(&steps), ..crate::cel::Variables::of_object(&object) };
+        let request = http.update[1].request.render(&variables);
+        request.map(|request| request.headers.len()).map_err(|error| error.to_string())
     };
-    let alone = "{X-A: \"${self.spec.?a}\", X-B: b}";
-    let headers = rendered(alone, serde_json::json!({"a": "1"})).unwrap();
-    assert_eq!((headers.get("x-a").unwrap(), headers.len()), (&http::HeaderValue::from_static("1"), 2));
-    for spec in [serde_json::json!({}), serde_json::json!({"a": null})] {
-        assert_eq!(rendered(alone, spec).unwrap().keys().collect::<Vec<_>>(), ["x-b"]);
+    let optional = "an optional without value cannot stand inside a text; write .orValue(…)";
+    let table = [
+        ("X-Project", "${self.spec.?a}", serde_json::json!({}), Err(optional)),
+        ("X-Project", "v-${self.spec.?a}", serde_json::json!({}), Err(optional)),
+        ("X-Project", "${self.spec.?a}", serde_json::json!({"a": null}), Err("a null cannot stand inside a text")),
+        ("If-Match", "${steps.found.headers.?etag}", serde_json::json!({}), Err(optional)),
+        ("X-Project", "${self.spec.?a.orValue('')}", serde_json::json!({}), Ok(2)),
+        ("X-Project", "${self.spec.?a}", serde_json::json!({"a": "1"}), Ok(2)),
+    ];
+    for (name, value, spec, expected) in table {
+        let expected = expected.map_err(|cause| format!("correct.http.update[1].headers.{name}: {cause}"));
+        let headers = format!("{{{name}: \"{value}\", X-B: b}}");
+        assert_eq!(rendered(&headers, spec), expected, "{headers}");
     }
-    let error = rendered("{X-B: \"v-${self.spec.?a}\"}", serde_json::json!({})).unwrap_err();
-    let expected =
-        "correct.http.delete[0].headers.X-B: an optional without value cannot stand inside a text; write .orValue(…)";
-    assert_eq!(error, expected);
 }
 
 #[test]
