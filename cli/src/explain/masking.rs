@@ -1,5 +1,6 @@
 //! Values as `explain` shows them, with secrets masked.
 
+use drift_api::secrets::secret_names::is_named_like_a_secret;
 use drift_api::secrets::secret_names::looks_secret;
 use drift_api::secrets::secret_texts::{REDACTED, holds_secret, without_userinfo};
 use drift_api::secrets::session_names::names_credential;
@@ -7,7 +8,7 @@ use drift_language::{ListKind, RulePlace, Target};
 use serde_json::Value;
 
 use drift_poller::engine::judgement::comparison::without_ignored;
-use drift_poller::engine::judgement::description::{Description, is_named_like_a_secret};
+use drift_poller::engine::judgement::description::Description;
 use drift_poller::engine::judgement::difference::{Difference, find_differences, find_moved};
 use drift_poller::engine::judgement::drift::Subject;
 

@@ -6,14 +6,10 @@ use drift_api::secrets::secret_lines::redacted;
 use drift_api::secrets::secret_texts::{REDACTED, holds_secret, without_userinfo};
 use drift_api::secrets::session_names::{names_credential, sets_session};
 use drift_language::SecretValues;
-use http::header::CONTENT_TYPE;
+use drift_systems::sessions::form_fields;
 use serde_json::Value;
-use url::form_urlencoded;
 
 use super::masking::{masked_field, masked_outside};
-
-/// The media type of a form.
-const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Returns the lines of the body without these values: one of JSON, one for each field of a form, those of a text.
 pub(super) fn body_lines(request: &HttpRequest, hidden: &SecretValues) -> Vec<String> {
@@ -28,13 +24,6 @@ pub(super) fn body_lines(request: &HttpRequest, hidden: &SecretValues) -> Vec<St
         Ok(text) => masked_text(text).lines().map(printable).collect(),
         Err(_) => vec![format!("a body of {} bytes", body.len())],
     }
-}
-
-/// Returns the decoded fields of a form; `None` for another body.
-pub(super) fn form_fields(request: &HttpRequest) -> Option<form_urlencoded::Parse<'_>> {
-    let media = request.headers.get(CONTENT_TYPE)?.to_str().ok()?;
-    let is_form = media.split(';').next()?.trim().eq_ignore_ascii_case(FORM);
-    request.body.as_ref().filter(|_| is_form).map(|body| form_urlencoded::parse(body))
 }
 
 /// One field of a form, decoded.
@@ -87,6 +76,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    use http::header::CONTENT_TYPE;
     use http::{HeaderMap, HeaderValue, Method};
     use url::Url;
 

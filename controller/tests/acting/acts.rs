@@ -465,7 +465,7 @@ async fn a_credential_that_changes_before_it_is_sent_is_hidden() {
         line.starts_with("POST").then_some(StatusCode::CONFLICT)
     });
     bench.execute(bench.correction(Action::Create, true, true)).await;
-    let told = "note CorrectionFailed correction 1: create, step 1: 409: no access for (redacted); it seems to exist already, so the \
+    let told = "note CorrectionFailed correction 1: create, step 1: 409: (redacted); it seems to exist already, so the \
                 create is tried once an hour";
     assert_eq!(bench.log().last().map(String::as_str), Some(told));
 }

@@ -11,6 +11,7 @@ pub mod ldap;
 mod mysql;
 pub mod postgres;
 pub mod refusal;
+pub mod sessions;
 pub mod sql;
 
 pub use credential_values::{credentials_of_correct, credentials_of_read};

@@ -10,7 +10,7 @@ mod items;
 mod parts;
 mod step_facts;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +22,7 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::{RawAnswers, SecretValues, Variables};
 use drift_language::memory_of;
 use drift_language::{ForEach, HttpStep, Target};
+use drift_systems::sessions::{credentials_sent, session_values};
 use drift_systems::{Answer, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -41,6 +42,10 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Cause when the values to store contain a secret.
 const REPEATED: &str = "the answer repeats a secret that was sent";
+
+/// Maximum session credentials that a refusal is searched for. A log-in has one or two, and a search takes time for
+/// each.
+const MAX_SESSIONS: usize = 100;
 
 /// Requests of one correction during its execution.
 pub struct Rendering {
@@ -65,6 +70,8 @@ pub struct Rendering {
     values: SecretValues,
     /// Secrets that must not appear in shown or stored parts of a response.
     kept_secret: SecretValues,
+    /// Texts that the last request of each step sent as credentials.
+    sent: BTreeMap<usize, BTreeSet<String>>,
     /// Part of the last response to store in the object's status.
     stored: StatusFields,
 }
@@ -99,6 +106,7 @@ impl Rendering {
             items: None,
             values: secrets.values(),
             kept_secret: secrets.kept_secret(),
+            sent: BTreeMap::new(),
             secrets,
             stored: StatusFields::NONE,
         };
@@ -181,6 +189,7 @@ impl Rendering {
             let key = HeaderValue::from_str(&key).map_err(|error| self.failing(index, error))?;
             Arc::make_mut(&mut request.headers).insert(IDEMPOTENCY_KEY, key);
         }
+        self.sent.insert(index, credentials_sent(&request));
         Ok(Some(request))
     }
 
@@ -200,7 +209,7 @@ impl Rendering {
         let unread = unread.or((!is_kept).then_some(Unreadable::TooLarge)).filter(|_| step.looks_up());
         let (name, variables) =
             (seen_as(step).cloned(), Variables { response: Some(&answer), ..self.variables(index) });
-        let outcome = match (judge_answer(step, (reply, retry_after), &variables, &self.kept_secret), &unread) {
+        let outcome = match (judge_answer(step, (reply, retry_after), &variables, || self.hidden(&answer)), &unread) {
             (outcome, Some(unread)) if outcome.is_accepted() => not_looked_up(unread, status),
             (outcome, _) => outcome,
         };
@@ -224,6 +233,16 @@ impl Rendering {
             self.items.iter_mut().for_each(Items::advance);
         }
         outcome
+    }
+
+    /// Returns the secrets that no reason shows: those that were sent, and the sessions in the responses. `None` if
+    /// these are too many to search.
+    fn hidden(&self, answer: &Value) -> Option<SecretValues> {
+        let earlier = self.answers.iter().filter_map(Value::as_object).flat_map(Map::values);
+        let sessions = session_values(earlier.chain([answer]), self.sent.values().flatten());
+        let is_few = sessions.len() <= MAX_SESSIONS;
+        let sessions: SecretValues = sessions.into_iter().map(|text| (text.clone(), text)).collect();
+        is_few.then(|| self.kept_secret.clone().and_former(&sessions))
     }
 
     /// Reserves memory for a response that later steps see. Returns false if there is no room. Its bytes count twice,

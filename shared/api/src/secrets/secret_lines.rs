@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::secrets::secret_names::looks_secret;
 use crate::secrets::secret_texts::REDACTED;
+use crate::secrets::session_names::names_credential;
 
 /// Keys of `auth` that take a reference to a Secret, and under which people write the secret itself.
 const KEYS_OF_AUTH: [&str; 2] = ["bearer", "basic"];
@@ -18,9 +19,20 @@ const SCHEMES: [&str; 2] = ["Bearer ", "Basic "];
 /// The line without its secrets, and the column as it is then. 1-based, in characters.
 #[must_use]
 pub fn redacted(line: &str, column: usize) -> (String, usize) {
+    masked(line, column, is_secret)
+}
+
+/// The line of a server without its secrets and sessions.
+#[must_use]
+pub fn without_credentials(line: &str) -> String {
+    masked(line, 1, |name| is_secret(name) || (names_credential(name) && !names_place(name))).0
+}
+
+/// The line without the values of these names and the secrets that need no name, and the column as it is then.
+fn masked(line: &str, column: usize, hides: fn(&str) -> bool) -> (String, usize) {
     let place = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(place, _)| place);
     let (mut text, mut moved, mut end) = (String::with_capacity(line.len()), column, 0);
-    for secret in secrets(line) {
+    for secret in secrets(line, hides) {
         text.push_str(&line[end..secret.start]);
         let shown = text.chars().count();
         text.push_str(REDACTED);
@@ -36,8 +48,9 @@ pub fn redacted(line: &str, column: usize) -> (String, usize) {
 }
 
 /// The bytes of the secrets in a line, in order and apart.
-fn secrets(line: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = values(line).chain(assignments(line)).chain(credentials(line)).collect();
+fn secrets(line: &str, hides: fn(&str) -> bool) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> =
+        values(line, hides).chain(assignments(line, hides)).chain(credentials(line)).collect();
     found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     let mut end = 0;
     found.retain(|range| {
@@ -50,11 +63,11 @@ fn secrets(line: &str) -> Vec<Range<usize>> {
 
 /// Values of keys with the name of a secret: `password: hunter2`. In block style the value takes the rest of the line. A
 /// template holds none: its values come from elsewhere.
-fn values(line: &str) -> impl Iterator<Item = Range<usize>> {
-    line.match_indices(':').filter_map(|(colon, _)| {
+fn values(line: &str, hides: fn(&str) -> bool) -> impl Iterator<Item = Range<usize>> {
+    line.match_indices(':').filter_map(move |(colon, _)| {
         let key = line[..colon].trim_end().rsplit([' ', '{', ',']).next()?;
         let is_pair = line[colon + 1..].starts_with(' ') || key.ends_with(['"', '\'']);
-        if !is_pair || !is_secret(key.trim_matches(['"', '\''])) {
+        if !is_pair || !hides(key.trim_matches(['"', '\''])) {
             return None;
         }
         let start = line.len() - line[colon + 1..].trim_start().len();
@@ -99,15 +112,15 @@ fn is_selection(value: &str) -> bool {
 }
 
 /// Values behind `=` after the name of a secret, as in the query of a URL.
-fn assignments(line: &str) -> impl Iterator<Item = Range<usize>> {
-    line.match_indices('=').filter_map(|(sign, _)| {
+fn assignments(line: &str, hides: fn(&str) -> bool) -> impl Iterator<Item = Range<usize>> {
+    line.match_indices('=').filter_map(move |(sign, _)| {
         let name = line[..sign]
             .trim_end()
             .rsplit(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter))
             .next()?;
         let start = line.len() - line[sign + 1..].trim_start().len();
         let is_quoted = line[start..].starts_with(['"', '\'']);
-        let value = is_secret(name).then(|| if is_quoted { start..line.len() } else { word_after(line, start) })?;
+        let value = hides(name).then(|| if is_quoted { start..line.len() } else { word_after(line, start) })?;
         (!line[value.clone()].starts_with(['$', '='])).then_some(value)
     })
 }
@@ -129,7 +142,12 @@ fn credentials(line: &str) -> impl Iterator<Item = Range<usize>> {
 fn is_secret(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let is_auth = KEYS_OF_AUTH.contains(&lower.as_str());
-    is_auth || (looks_secret(name) && !NAMING.iter().any(|end| lower.ends_with(end)))
+    is_auth || (looks_secret(name) && !names_place(name))
+}
+
+fn names_place(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    NAMING.iter().any(|end| lower.ends_with(end))
 }
 
 fn word_after(line: &str, start: usize) -> Range<usize> {

@@ -56,6 +56,9 @@ pub(crate) const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 /// Maximum characters of a cause. A chain of transport errors adds nothing new after that.
 const MAX_CAUSE_CHARACTERS: usize = 300;
 
+/// Part of the API server's message about a webhook. The words of the webhook follow.
+const DENIED_BY_WEBHOOK: &str = " denied the request";
+
 /// Part of the API server's message about a missing right. Refusals of admission name no user there.
 pub(crate) const MISSING_RIGHT: &str = " is forbidden: User ";
 
@@ -89,14 +92,16 @@ impl CallError {
         }
     }
 
-    /// Returns the same text for a write to another object or a Job, with the message of the API server. It may quote
-    /// what was written and the rule of a policy, and has no value of a secret name.
+    /// Returns the same text for a write to another object or a Job, with the message of the API server, such as an
+    /// exceeded quota or the rule of a policy. Webhooks and failed validations quote values, so their messages stay
+    /// hidden.
     #[must_use]
     pub fn reason(&self) -> String {
         let Self::Answered(status) = self else { return self.to_string() };
         let is_missing_right = status.code == 403 && status.message.contains(MISSING_RIGHT);
-        match RefusalReason::of_text(&status.message, &SecretValues::default()).filter(|_| !is_missing_right) {
-            Some(said) if status.code < 500 => format!("{}: {said}", words_of(status)),
+        let is_shown = status.code < 500 && !is_missing_right && !quotes_values(status);
+        match RefusalReason::of_text(&status.message, &SecretValues::default()) {
+            Some(said) if is_shown => format!("{}: {said}", words_of(status)),
             _ => self.to_string(),
         }
     }
@@ -284,12 +289,18 @@ pub fn refusal_text(status: &Status) -> String {
         clipped(&status.message)
     } else if let Some((policy, said)) = denying_policy(&status.message) {
         clipped(&format!("the admission policy {policy} denies it: {}", printable(said)))
-    } else if let Some((webhook, _)) = status.message.split_once(" denied the request") {
-        format!("{} denied the request", clipped(webhook))
+    } else if let Some((webhook, _)) = status.message.split_once(DENIED_BY_WEBHOOK) {
+        format!("{}{DENIED_BY_WEBHOOK}", clipped(webhook))
     } else {
         fields.join(", ")
     };
     if detail.is_empty() { words_of(status) } else { format!("{}: {detail}", words_of(status)) }
+}
+
+/// Returns true if the message may quote values: that of a webhook or a failed validation.
+fn quotes_values(status: &Status) -> bool {
+    let is_invalid = status.code == 422 || status.reason == "Invalid";
+    denying_policy(&status.message).is_none() && (is_invalid || status.message.contains(DENIED_BY_WEBHOOK))
 }
 
 /// Returns the code and the reason: `422 Invalid`.
@@ -298,9 +309,13 @@ fn words_of(status: &Status) -> String {
     format!("{} {reason}", status.code)
 }
 
-/// Returns the name of the admission policy that refused, and the message of its rule.
+/// Returns the name of the admission policy that refused, and the message of its rule. `None` for a policy in the words
+/// of a webhook.
 fn denying_policy(message: &str) -> Option<(&str, &str)> {
-    let (_, rest) = message.split_once("ValidatingAdmissionPolicy '")?;
+    let (before, rest) = message.split_once("ValidatingAdmissionPolicy '")?;
+    if before.contains(DENIED_BY_WEBHOOK) {
+        return None;
+    }
     let (policy, rest) = rest.split_once('\'')?;
     let (_, said) = rest.split_once(" denied request: ")?;
     Some((policy, said))
@@ -368,15 +383,28 @@ mod tests {
         let table = [
             (
                 json!({"code": 422, "reason": "Invalid", "message": "Widget \"x\" is invalid: spec.size: Invalid value: 12: too large"}),
-                "422 Invalid: Widget \"x\" is invalid: spec.size: Invalid value: 12: too large",
+                "422 Invalid",
             ),
             (
-                json!({"code": 422, "reason": "Invalid", "message": "x is invalid: spec.password: Invalid value: \"hunter2\""}),
-                "422 Invalid: x is invalid: spec.password: (redacted)",
+                json!({"code": 422, "reason": "Invalid", "message": "Widget \"x\" is invalid: spec.size: Invalid value: 12",
+                    "details": {"causes": [{"reason": "FieldValueInvalid", "field": "spec.size"}]}}),
+                "422 Invalid: spec.size (FieldValueInvalid)",
+            ),
+            (
+                json!({"code": 422, "reason": "Invalid", "message": "w \"x\" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no 12"}),
+                "422 Invalid: w \"x\" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no 12",
+            ),
+            (
+                json!({"code": 403, "reason": "Forbidden", "message": "jobs.batch \"x\" is forbidden: exceeded quota: q, requested: pods=1"}),
+                "403 Forbidden: jobs.batch \"x\" is forbidden: exceeded quota: q, requested: pods=1",
+            ),
+            (
+                json!({"code": 403, "reason": "Forbidden", "message": "admission webhook \"p\" denied the request: ValidatingAdmissionPolicy 'a' denied request: hunter2"}),
+                "403 Forbidden: admission webhook \"p\" denied the request",
             ),
             (
                 json!({"code": 403, "reason": "Forbidden", "message": "admission webhook \"p\" denied the request: change freeze"}),
-                "403 Forbidden: admission webhook \"p\" denied the request: change freeze",
+                "403 Forbidden: admission webhook \"p\" denied the request",
             ),
             (json!({"code": 409, "reason": "Conflict"}), "409 Conflict"),
             (json!({"code": 500, "message": "hunter2"}), "500 no reason given"),

@@ -8,7 +8,7 @@ mod sentence;
 use std::fmt;
 
 use drift_api::printable::is_printable;
-use drift_api::secrets::secret_lines::redacted;
+use drift_api::secrets::secret_lines::without_credentials;
 use drift_api::secrets::secret_texts::{REDACTED, holds_key, without_userinfo};
 use drift_language::SecretValues;
 use serde_json::Value;
@@ -77,7 +77,7 @@ impl RefusalReason {
         let text = secrets.without(&text[..text.floor_char_boundary(MAX_TEXT_BYTES)], REDACTED);
         let line = one_line(&text);
         let start = clipped(&line, MAX_LINE_CHARS);
-        let shown = clipped(&without_userinfo(&redacted(&start, 1).0), MAX_REASON_CHARS);
+        let shown = clipped(&without_userinfo(&without_credentials(&start)), MAX_REASON_CHARS);
         // The line has lost what a reader does not see, which may have kept the parts of a secret apart.
         let repeats = secrets.occur_in(&Value::from(&*text)) || secrets.occur_in(&Value::from(&*line));
         let shown = if repeats || secrets.pieces_occur_in(&shown) || holds_key(&line) { REDACTED } else { &shown };

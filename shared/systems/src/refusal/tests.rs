@@ -191,7 +191,9 @@ fn a_reason_is_one_short_line_that_forges_nothing() {
 #[test]
 fn secrets_and_fields_of_secrets_are_redacted() {
     let table = [
-        ("the key hunter2 is too short", "the key (redacted) is too short"),
+        ("the key a-long-secret-17x is bad", "the key (redacted) is bad"),
+        ("the keys a-long-secret-17x and a-long-secret-17xy are bad", "(redacted)"),
+        ("the key hunter2 is too short", "(redacted)"),
         ("the key HUNTER2-LONG is bad", "(redacted)"),
         ("the key aHVudGVyMg== is bad", "(redacted)"),
         ("hun\u{200b}ter2-long", "(redacted)"),
@@ -202,11 +204,38 @@ fn secrets_and_fields_of_secrets_are_redacted() {
         ("Bearer abcdef is refused", "Bearer (redacted) is refused"),
     ];
     for (said, expected) in table {
-        assert_eq!(text(said, &["hunter2", "hunter2-long"]).as_deref(), Some(expected), "{said}");
+        assert_eq!(text(said, &["hunter2", "hunter2-long", "a-long-secret-17x"]).as_deref(), Some(expected), "{said}");
     }
     assert_eq!(format!("{:?}", ServerText::from("hunter2")), "ServerText");
     let spaced = "the key is\nhunter2 ".repeat(60);
     assert!(!text(&spaced, &["hunter2"]).unwrap().contains("hunter2"));
+}
+
+#[test]
+fn a_mask_tells_no_guess() {
+    let table = [
+        ("no zone 0000 0001 0002 0003", &["0002"]),
+        ("no database", &["data"]),
+        ("no zone hunter2-long hunter3-long", &["hunter2-long"]),
+    ];
+    for (said, values) in table {
+        assert_eq!(text(said, values).as_deref(), Some("(redacted)"), "{said}");
+    }
+}
+
+#[test]
+fn a_session_is_redacted_by_its_name() {
+    let table = [
+        ("bad cookie sid=8f3c for ann", "bad cookie sid=(redacted) for ann"),
+        ("the session: 8f3c", "the session: (redacted)"),
+        ("PHPSESSID=8f3c;x", "PHPSESSID=(redacted);x"),
+        ("{\"auth\": \"8f3c\", \"a\": 1}", "{\"auth\": (redacted), \"a\": 1}"),
+        ("Set-Cookie: a=8f3c", "Set-Cookie: (redacted)"),
+        ("no side=left of the session", "no side=left of the session"),
+    ];
+    for (said, expected) in table {
+        assert_eq!(text(said, &[]).as_deref(), Some(expected), "{said}");
+    }
 }
 
 proptest! {
@@ -214,7 +243,7 @@ proptest! {
 
     #[test]
     fn no_reason_repeats_a_secret(
-        secret in SECRETS, before in ".{0,220}", after in "\\PC{0,30}", form in 0..6_usize, status in 200..600_u16, shape in 0..4_u8,
+        secret in SECRETS, before in ".{0,220}", after in "\\PC{0,30}", form in 0..14_usize, status in 200..600_u16, shape in 0..4_u8,
     ) {
         let forms = forms(&secret);
         let said = format!("{before}{}{after}", forms[form]);

@@ -8,7 +8,7 @@ use drift_poller::engine::judgement::finding::Failure;
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
 use drift_systems::{HttpReply, ReplyBody, SentCredentials};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A log-in, and a request that reads its answer.
 fn target(login: &str, thing: &str) -> Target {

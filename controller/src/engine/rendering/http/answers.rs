@@ -32,12 +32,13 @@ pub(super) fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
     }
 }
 
-/// Judges a response, which `variables` contain as `response`. The shown reason contains none of the secrets.
+/// Judges a response, which `variables` contain as `response`. The shown reason contains none of the hidden
+/// secrets, and without these there is no reason.
 pub(super) fn judge_answer(
     step: &HttpStep,
     (reply, retry_after): (&HttpReply, Option<Duration>),
     variables: &Variables<'_>,
-    secrets: &SecretValues,
+    hidden: impl FnOnce() -> Option<SecretValues>,
 ) -> StepOutcome {
     let status = reply.status.as_u16();
     // A throttled request was not executed, whatever its body says.
@@ -59,9 +60,10 @@ pub(super) fn judge_answer(
     if outcome.is_accepted() {
         return outcome;
     }
+    let Some(secrets) = hidden() else { return outcome };
     let reason = match step.chosen_reason(variables) {
-        Some(text) => RefusalReason::of_text(&text, secrets),
-        None => RefusalReason::of_reply(reply, secrets),
+        Some(text) => RefusalReason::of_text(&text, &secrets),
+        None => RefusalReason::of_reply(reply, &secrets),
     };
     outcome.with_reason(reason)
 }

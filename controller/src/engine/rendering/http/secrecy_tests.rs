@@ -77,6 +77,76 @@ fn answer(status: u16, body: &Value, header: &str) -> HttpReply {
     HttpReply { status: StatusCode::from_u16(status).unwrap(), headers, body: ReplyBody::Whole(body.into_bytes()) }
 }
 
+/// A log-in, and a step that sends its answer.
+fn session_target(sent: &str) -> Arc<Target> {
+    Arc::new(drift_language::fixtures::target(&format!(
+        r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {{name: t}}
+spec:
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
+  identity: x
+  read: {{http: {{url: https://h/x}}}}
+  compare: {{desired: {{a: 1}}}}
+  correct:
+    mode: Correct
+    http:
+      update:
+      - {{name: login, method: POST, url: "https://h/login"}}
+      - {{method: PUT, url: "https://h/x", {sent}}}
+"#
+    )))
+}
+
+#[test]
+fn no_refusal_shows_a_session_of_an_earlier_step() {
+    let named =
+        json!({"token_type": "Bearer", "token": "canary-8f3c", "id": "u1", "tokens": [{"value": "canary-8f3d"}]});
+    let listed = json!([{"name": "API_TOKEN", "value": "canary-8f3c"}]);
+    let unnamed = json!({"id": "canary-8f3c"});
+    let table = [
+        (named.clone(), "body: {a: 1}", "no user canary-8f3c"),
+        (named, "body: {a: 1}", "no user canary-8f3d"),
+        (listed, "body: {a: 1}", "no user canary-8f3c"),
+        (unnamed.clone(), "headers: {X-Auth: '${steps.login.body.id}'}", "no user canary-8f3c"),
+        (unnamed.clone(), "headers: {X-Auth: 'Bearer ${steps.login.body.id}'}", "no user Y2FuYXJ5LThmM2M="),
+        (unnamed.clone(), "headers: {Cookie: 'x=${steps.login.body.id}; Path=/'}", "no user canary-8f3c"),
+        (unnamed.clone(), "body: {sid: '${steps.login.body.id}'}", "no user canary-8f3c"),
+        (unnamed, "form: {sid: '${steps.login.body.id}'}", "no user canary-8f3c"),
+        (json!("canary-8f3c"), "headers: {X-Auth: '${steps.login.text}'}", "no user canary-8f3c"),
+    ];
+    for (login, sent, error) in table {
+        let target = session_target(sent);
+        let mut rendering = rendering(&target, WAYS, "unused");
+        assert!(rendering.take_answer(0, &answer(200, &login, "e"), None).is_accepted());
+        rendering.request(1).unwrap().unwrap();
+        let shown = |rendering: &mut Rendering, error: &str| {
+            format!("{:?}", rendering.take_answer(1, &answer(422, &json!({"message": error}), "e"), None).reason())
+        };
+        assert!(shown(&mut rendering, error).contains("(redacted)"), "{login} {sent}");
+        assert!(shown(&mut rendering, "no such zone: use Bearer").contains("use Bearer"), "{login} {sent}");
+    }
+}
+
+#[test]
+fn a_refused_log_in_shows_no_session() {
+    let target = session_target("body: {a: 1}");
+    let body = json!({"message": "ann has canary-8f3c", "token": "canary-8f3c"});
+    let outcome = rendering(&target, WAYS, "unused").take_answer(0, &answer(422, &body, "e"), None);
+    assert_eq!(outcome.reason().unwrap().as_str(), "(redacted)");
+}
+
+#[test]
+fn countless_sessions_hide_every_refusal() {
+    let target = session_target("body: {a: 1}");
+    let tokens: Vec<_> = (0..10_000).map(|number| format!("canary-{number}")).collect();
+    let mut rendering = rendering(&target, WAYS, "unused");
+    rendering.take_answer(0, &answer(200, &json!({"tokens": tokens}), "e"), None);
+    let outcome = rendering.take_answer(1, &answer(422, &json!({"message": "no canary-9999"}), "e"), None);
+    assert_eq!(outcome.reason(), None);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
@@ -87,7 +157,7 @@ proptest! {
         taken in 0..TAKEN.len(),
         refused_when in prop_oneof![Just("${false}"), Just("${true}"), Just("${response.body[response.text] == 1}")],
         status in prop_oneof![3 => Just(200_u16), 3 => Just(422), 1 => 200..600_u16],
-        (error, id, header) in (0..6_usize, 0..6_usize, 0..6_usize),
+        (error, id, header) in (0..14_usize, 0..14_usize, 0..14_usize),
         shape in 0..4_u8,
     ) {
         let forms = forms(&secret);

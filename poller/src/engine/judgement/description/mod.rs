@@ -7,11 +7,11 @@ mod texts;
 mod values;
 
 use drift_api::printable::printable;
+use drift_api::secrets::secret_names::is_named_like_a_secret;
 use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::RulePlace;
 use serde_json::Value;
 
-pub use self::secrecy::is_named_like_a_secret;
 use self::secrecy::{is_hidden_key, is_hidden_text, names_secret};
 use self::texts::{show_text, show_texts};
 use self::values::{cut_path, show_item, show_value};

@@ -1,14 +1,10 @@
 //! The parts of a difference to hide: redacted fields, and texts whose name or content looks like a secret.
 
-use drift_api::secrets::secret_names::looks_secret;
+use drift_api::secrets::secret_names::{is_named_like_a_secret, looks_secret};
 use drift_api::secrets::secret_texts::holds_secret;
 use drift_language::RulePlace;
-use serde_json::Value;
 
 use crate::engine::judgement::difference::{Key, Segment};
-
-/// Fields that name the items of lists: an item with the name `API_TOKEN` contains a secret.
-const NAMING_FIELDS: [&str; 5] = ["name", "key", "id", "field", "header"];
 
 /// Returns true if a text is hidden here. Numbers and booleans are shown, because they rarely contain secrets.
 pub(super) fn is_hidden_text(place: &RulePlace<'_>, text: &str, is_secret: bool) -> bool {
@@ -30,10 +26,4 @@ pub(super) fn names_secret(path: &[Segment<'_>]) -> bool {
             is_named_like_a_secret(item) || keys.iter().any(|key| key.value.as_str().is_some_and(looks_secret))
         }
     })
-}
-
-/// Returns true if an item of a list has a name like a secret: `{name: DB_PASSWORD, value: …}`.
-#[must_use]
-pub fn is_named_like_a_secret(item: &Value) -> bool {
-    NAMING_FIELDS.iter().any(|field| item.get(field).and_then(Value::as_str).is_some_and(looks_secret))
 }

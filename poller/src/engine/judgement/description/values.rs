@@ -1,11 +1,11 @@
 //! Formats a value as a few printable characters without secrets.
 
-use drift_api::secrets::secret_names::looks_secret;
+use drift_api::secrets::secret_names::{is_named_like_a_secret, looks_secret};
 use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::{ListKind, RulePlace};
 use serde_json::Value;
 
-use super::secrecy::{is_hidden_text, is_named_like_a_secret};
+use super::secrecy::is_hidden_text;
 use super::texts::{cut, show_text};
 
 /// Maximum characters of a shown path, so that a hostile key cannot displace the other fields.

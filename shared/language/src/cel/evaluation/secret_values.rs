@@ -9,13 +9,17 @@ use std::fmt;
 
 use serde_json::Value;
 
-use self::encodings::{MIN_TELLING_CHARS, Readings};
+use self::encodings::Readings;
 
 /// Minimum characters of a recognised piece of a secret. Most words in error messages are shorter.
 const MIN_PIECE_CHARS: usize = 8;
 
 /// A piece of this many characters counts as recognised, regardless of the secret's length.
 const MAX_PIECE_CHARS: usize = 16;
+
+/// Minimum characters of a secret that a mask replaces alone. A server may quote a text in which a user listed guesses,
+/// and a mask among them would show the right one. Nobody guesses a secret of this length.
+const MIN_UNGUESSABLE_CHARS: usize = 16;
 
 /// The values of secrets, by their names.
 #[derive(Clone, Default)]
@@ -93,15 +97,15 @@ impl SecretValues {
         }
     }
 
-    /// Returns a text in which `mask` replaces each secret that it contains as it is. Other forms stay, so look for
-    /// them with [`Self::occur_in`].
+    /// Returns a text in which `mask` replaces each long secret that stands in it as a word. Short secrets, those
+    /// inside of words and other forms stay, so look for them with [`Self::occur_in`].
     #[must_use]
     pub fn without(&self, text: &str, mask: &str) -> String {
-        let is_telling = |secret: &&str| secret.chars().count() >= MIN_TELLING_CHARS;
-        let mut secrets: Vec<&str> = self.texts().map(str::trim).filter(is_telling).collect();
+        let is_unguessable = |secret: &&str| secret.chars().count() >= MIN_UNGUESSABLE_CHARS;
+        let mut secrets: Vec<&str> = self.texts().map(str::trim).filter(is_unguessable).collect();
         // One secret may be a part of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, mask))
+        secrets.iter().fold(text.to_owned(), |text, word| with_mask(&text, word, mask))
     }
 
     /// Returns true if a line for display contains a piece of a secret, in any case of letters. Servers quote the input
@@ -121,6 +125,20 @@ impl SecretValues {
         let values = self.0.as_object().into_iter().flat_map(|values| values.values());
         values.filter_map(Value::as_str).filter(|text| !text.trim().is_empty())
     }
+}
+
+/// Returns a text in which `mask` replaces a word, where it has no letter or digit beside it.
+fn with_mask(text: &str, word: &str, mask: &str) -> String {
+    let is_inner = |beside: Option<char>| beside.is_some_and(char::is_alphanumeric);
+    let (mut shown, mut end) = (String::new(), 0);
+    for (at, _) in text.match_indices(word) {
+        let after = at + word.len();
+        if !is_inner(text[..at].chars().next_back()) && !is_inner(text[after..].chars().next()) {
+            shown = shown + &text[end..at] + mask;
+            end = after;
+        }
+    }
+    shown + &text[end..]
 }
 
 /// Returns every part of a text with this many characters.
@@ -230,7 +248,35 @@ mod tests {
         for text in ["correct horse", "a:b:c:d", "0x0a, 0x0b", "Zm9v", "100%"] {
             assert!(!values(secret).occur_in(&json!(text)), "{text}");
         }
+        for text in ["&amp;", "it''s", r"\u0041", "&#x110000; &#; &nosuch; &"] {
+            assert!(!values(secret).occur_in(&json!(text)), "{text}");
+        }
         assert!(!values("data").occur_in(&json!("DATA")), "a short word in other case is no secret");
+    }
+
+    #[test]
+    fn a_secret_in_sql_markup_or_json_escapes_is_found() {
+        let table = [
+            ("Xk49p'Q9z!mT", "syntax error near 'Xk49p''Q9z!mT'"),
+            ("'Xk49p", "near '''Xk49p'"),
+            ("Xk49p\"Q9z!mT", "no column \"Xk49p\"\"Q9z!mT\""),
+            ("Xk49p`Q9z!mT", "no table `Xk49p``Q9z!mT`"),
+            (r"Xk\49p'Q9z!mT", r"near 'Xk\\49p''Q9z!mT'"),
+            ("Xk49p''Q9z!mT", "near 'Xk49p''''Q9z!mT'"),
+            ("p&ss", "no &lt;p&amp;ss&gt;"),
+            ("p'ss\"<é>", "p&#39;ss&quot;&lt;&#xe9;&gt;"),
+            ("p'ss\"<é>", "p&apos;ss&#34;&#60;&#xE9;&#0062;"),
+            ("p&ss", "p&amp;amp;ss"),
+            ("p&ss", "p%26amp%3Bss"),
+            ("p&ss", "p&AMP;ss"),
+            ("p ss&", "p&nbsp;ss&amp;"),
+            ("p&ss<é>", r"p\u0026ss\u003c\u00e9\u003E"),
+            ("p&/ss", r"p\u0026\/ss"),
+        ];
+        for (secret, text) in table {
+            assert!(values(secret).occur_in(&json!(text)), "{secret} in {text}");
+        }
+        assert!(!values("''''").occur_in(&json!("it's")), "quotes alone are no text");
     }
 
     #[test]
@@ -252,14 +298,15 @@ mod tests {
 
     #[test]
     fn a_mask_replaces_a_secret_alone() {
-        let secrets: SecretValues = [("a", "hunter2\n"), ("b", "hunter2-long"), ("c", "abc")]
+        let secrets: SecretValues = [("a", "a-long-secret-17x\n"), ("b", "a-long-secret-17x-9"), ("c", "hunter2-long")]
             .map(|(name, text)| (name.into(), text.into()))
             .into_iter()
             .collect();
         let table = [
-            ("is hunter2 good? hunter2!", "is * good? *!"),
-            ("not hunter2-long", "not *"),
-            ("abc stays: too short to tell", "abc stays: too short to tell"),
+            ("is a-long-secret-17x good? a-long-secret-17x!", "is * good? *!"),
+            ("not a-long-secret-17x-9", "not *"),
+            ("hunter2-long stays: a guess", "hunter2-long stays: a guess"),
+            ("a-long-secret-17xy and xa-long-secret-17x", "a-long-secret-17xy and xa-long-secret-17x"),
         ];
         for (text, expected) in table {
             assert_eq!(secrets.without(text, "*"), expected);

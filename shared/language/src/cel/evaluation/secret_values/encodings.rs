@@ -1,5 +1,5 @@
-//! The search for a secret in a text, as it is or in an encoding: other case, JSON, percent, Base64, hex, and Base64 of
-//! these.
+//! The search for a secret in a text, as it is or in an encoding: other case, JSON, SQL, entities, percent, Base64,
+//! hex, and Base64 of these.
 //!
 //! A server that splits a secret into parts of less than half its length is not recognized: such short parts occur in
 //! other texts too.
@@ -16,7 +16,7 @@ use serde_json::Value;
 pub(super) const MIN_TELLING_CHARS: usize = 4;
 /// Minimum characters of a secret that is searched for in other case. Shorter ones are words such as `data`.
 const MIN_CHARS_IN_OTHER_CASE: usize = 8;
-/// Maximum rounds of percent-decoding. A proxy encodes once what a client encoded.
+/// Maximum rounds of decoding percent signs, entities and escapes. A proxy encodes once what a client encoded.
 const MAX_DECODINGS: usize = 2;
 /// Base64 encodes this many bytes as four letters.
 const BYTES_OF_A_GROUP: usize = 3;
@@ -26,12 +26,16 @@ const LETTERS_OF_A_GROUP: usize = 4;
 const BITS_OF_A_LETTER: usize = 6;
 /// Separators and prefixes of hex digits: `43:6F`, `43 6F`, `0x43, 0x6F`, `\\x43\\x6F`.
 const BETWEEN_HEX: [char; 7] = [':', ' ', '-', ',', '_', '\n', '\\'];
+/// Quotes that SQL doubles inside of a text or a name.
+const QUOTES: [char; 3] = ['\'', '"', '`'];
+/// Maximum bytes of an entity. Those of characters have up to ten digits.
+const MAX_ENTITY_BYTES: usize = 14;
 
 /// A text in the forms in which secrets are searched. Each form is made at most once for all secrets.
 pub(super) struct Readings<'t> {
     text: Cow<'t, str>,
     lower: OnceCell<String>,
-    /// Without backslashes; `None` if it has none.
+    /// Without backslashes and doubled quotes; `None` if it has none.
     plain: OnceCell<Option<String>>,
     /// In the standard alphabet of Base64.
     base64: OnceCell<String>,
@@ -39,8 +43,8 @@ pub(super) struct Readings<'t> {
     hex: OnceCell<[String; 2]>,
     /// With spaces for `+`, percent-decoded; `None` without `+`.
     form: OnceCell<Option<String>>,
-    /// Percent-decoded; `None` if that changes nothing.
-    decoded: OnceCell<Option<Box<Readings<'static>>>>,
+    /// Percent-decoded, and without entities and escapes. Neither if that changes nothing.
+    decoded: OnceCell<Vec<Readings<'static>>>,
     decodings: usize,
 }
 
@@ -80,7 +84,7 @@ impl<'t> Readings<'t> {
             || self.hold_hex(secret)
             || self.hold_base64_again(secret)
             || self.form().is_some_and(|form| form.contains(secret))
-            || self.decoded().is_some_and(|decoded| decoded.hold(secret))
+            || self.decoded().iter().any(|decoded| decoded.hold(secret))
     }
 
     fn hold_in_other_case(&self, secret: &str) -> bool {
@@ -88,12 +92,11 @@ impl<'t> Readings<'t> {
         secret.chars().count() >= MIN_CHARS_IN_OTHER_CASE && lower().contains(&secret.to_lowercase())
     }
 
-    /// Searches JSON nested in JSON, which escapes quotes and backslashes once for each level. A secret that consists
-    /// mostly of backslashes is skipped: without them it would match every text.
+    /// Searches JSON nested in JSON, which escapes quotes and backslashes once for each level, and SQL, which doubles
+    /// quotes. A secret that consists mostly of these is skipped: without them it would match every text.
     fn hold_escaped_again(&self, secret: &str) -> bool {
-        let plain = |text: &str| text.replace('\\', "");
         let secret = plain(secret);
-        let own = self.plain.get_or_init(|| self.text.contains('\\').then(|| plain(&self.text)));
+        let own = self.plain.get_or_init(|| Some(plain(&self.text)).filter(|plain| *plain != self.text));
         secret.chars().count() >= MIN_TELLING_CHARS && own.as_ref().is_some_and(|own| own.contains(&secret))
     }
 
@@ -135,15 +138,70 @@ impl<'t> Readings<'t> {
         self.form.get_or_init(form).as_deref()
     }
 
-    fn decoded(&self) -> Option<&Readings<'static>> {
-        let can_decode = self.decodings < MAX_DECODINGS && self.text.contains('%');
-        let decode = || Box::new(Readings::after(Cow::Owned(percent_decoded(&self.text)), self.decodings + 1));
-        self.decoded.get_or_init(|| can_decode.then(decode)).as_deref()
+    fn decoded(&self) -> &[Readings<'static>] {
+        let decode = || {
+            let percent = self.text.contains('%').then(|| percent_decoded(&self.text));
+            let texts = percent.into_iter().chain(unescaped(&self.text));
+            texts.map(|text| Readings::after(Cow::Owned(text), self.decodings + 1)).collect()
+        };
+        let can_decode = self.decodings < MAX_DECODINGS;
+        self.decoded.get_or_init(|| if can_decode { decode() } else { Vec::new() })
     }
 }
 
 fn percent_decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Returns the text without backslashes, and with one quote for several.
+fn plain(text: &str) -> String {
+    let mut previous = None;
+    let is_kept = |letter: &char| previous.replace(*letter) != Some(*letter) || !QUOTES.contains(letter);
+    text.chars().filter(|letter| *letter != '\\').filter(is_kept).collect()
+}
+
+/// Returns the text with the characters that its entities (`&amp;`, `&#39;`) and the escapes of JSON (`\u0026`) stand
+/// for; `None` if it has none.
+fn unescaped(text: &str) -> Option<String> {
+    let (mut plain, mut rest, mut has_any) = (String::new(), text, false);
+    while let Some(at) = rest.find(['&', '\\']) {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (letter, length) = match entity(rest).or_else(|| json_escape(rest)) {
+            Some(found) => {
+                has_any = true;
+                found
+            }
+            None => (char::from(rest.as_bytes()[0]), 1),
+        };
+        plain.push(letter);
+        rest = &rest[length..];
+    }
+    has_any.then(|| plain + rest)
+}
+
+/// Returns the character of the entity at the start of a text, and the bytes of the entity.
+fn entity(text: &str) -> Option<(char, usize)> {
+    let end = text.bytes().take(MAX_ENTITY_BYTES).position(|byte| byte == b';')?;
+    let name = text.get(1..end).filter(|_| text.starts_with('&'))?.to_ascii_lowercase();
+    let letter = match (name.as_str(), name.strip_prefix("#x"), name.strip_prefix('#')) {
+        ("amp", ..) => '&',
+        ("lt", ..) => '<',
+        ("gt", ..) => '>',
+        ("quot", ..) => '"',
+        ("apos", ..) => '\'',
+        ("nbsp", ..) => ' ',
+        (_, Some(digits), _) => char::from_u32(u32::from_str_radix(digits, 16).ok()?)?,
+        (_, None, Some(digits)) => char::from_u32(digits.parse().ok()?)?,
+        _ => return None,
+    };
+    Some((letter, end + 1))
+}
+
+/// Returns the character of the escape at the start of a text, and the bytes of the escape.
+fn json_escape(text: &str) -> Option<(char, usize)> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    Some((char::from_u32(u32::from_str_radix(digits, 16).ok()?)?, 6))
 }
 
 /// Returns the Base64 of a text at each offset, with only the letters that depend on the text alone.
