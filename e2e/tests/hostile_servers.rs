@@ -51,16 +51,21 @@ impl Hostile {
     }
 }
 
+/// Waits for bytes of the client, or its end.
+async fn receive(stream: &mut TcpStream, bytes: &mut [u8]) -> std::io::Result<()> {
+    stream.read(bytes).await.map(drop)
+}
+
 /// A body of 50,000 members of gzip that are empty.
 async fn empty_members(mut stream: TcpStream) -> std::io::Result<()> {
     /// `gzip.compress(b"")`.
     const EMPTY: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff\x03\0\0\0\0\0\0\0\0\0";
-    stream.read(&mut [0; 4_096]).await?;
+    receive(&mut stream, &mut [0; 4_096]).await?;
     let body = EMPTY.repeat(50_000);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n";
     stream.write_all(format!("{head}content-length: {}\r\n\r\n", body.len()).as_bytes()).await?;
     stream.write_all(&body).await?;
-    stream.read(&mut [0; 1]).await.map(drop)
+    receive(&mut stream, &mut [0; 1]).await
 }
 
 /// A search with 30,000 entries whose only value is empty, 0.9 MB in all.
@@ -68,13 +73,13 @@ async fn empty_entries(mut stream: TcpStream) -> std::io::Result<()> {
     /// Place of the number in a message of less than 128 bytes.
     const NUMBER: usize = 4;
     let mut request = [0; 4_096];
-    stream.read(&mut request).await?;
+    receive(&mut stream, &mut request).await?;
     stream.write_all(&[0x30, 0x0c, 0x02, 0x01, request[NUMBER], 0x61, 0x07, 0x0a, 0x01, 0, 0x04, 0, 0x04, 0]).await?;
-    stream.read(&mut request).await?;
+    receive(&mut stream, &mut request).await?;
     let number = [0x30, 0x1c, 0x02, 0x01, request[NUMBER]];
     let entry = [&number[..], b"\x64\x17\x04\0\x30\x13\x30\x11\x04\x0bobjectClass\x31\x02\x04\0"].concat();
     stream.write_all(&entry.repeat(30_000)).await?;
-    stream.read(&mut [0; 1]).await.map(drop)
+    receive(&mut stream, &mut [0; 1]).await
 }
 
 /// A result of 2^56 columns.
@@ -87,11 +92,11 @@ async fn many_columns(mut stream: TcpStream) -> std::io::Result<()> {
     ]
     .concat();
     stream.write_all(&packet(0, &greeting)).await?;
-    stream.read(&mut [0; 4_096]).await?;
+    receive(&mut stream, &mut [0; 4_096]).await?;
     stream.write_all(&packet(2, &[0, 0, 0, 2, 0, 0, 0])).await?;
-    stream.read(&mut [0; 4_096]).await?;
+    receive(&mut stream, &mut [0; 4_096]).await?;
     stream.write_all(&packet(1, &[0xfe, 0, 0, 0, 0, 0, 0, 0, 1])).await?;
-    stream.read(&mut [0; 1]).await.map(drop)
+    receive(&mut stream, &mut [0; 1]).await
 }
 
 /// A target of the objects with its name as label.
@@ -163,7 +168,7 @@ fn show(world: &World, fault: &str, setup: &str, (peak, gap): (f64, Duration)) {
         fault,
         setup,
         "its objects are Unknown; the poller stays within 128 MiB, keeps its Lease and polls a neighbour, whose interval is 2 s",
-        &format!("{peak:.0} MiB at most, {:.1} s between two polls of the neighbour", gap.as_secs_f64()),
+        format!("{peak:.0} MiB at most, {:.1} s between two polls of the neighbour", gap.as_secs_f64()),
     ));
 }
 
