@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
 /// Minimum characters of a secret that is searched for as a part of a text. A shorter secret only matches a whole text.
@@ -80,6 +80,7 @@ impl<'t> Readings<'t> {
             || self.text.contains(escaped)
             || self.hold_in_other_case(secret)
             || self.hold_escaped_again(secret)
+            || self.hold_percent_encoded(secret)
             || self.hold_base64(secret.as_bytes())
             || self.hold_hex(secret)
             || self.hold_base64_again(secret)
@@ -87,9 +88,23 @@ impl<'t> Readings<'t> {
             || self.decoded().iter().any(|decoded| decoded.hold(secret))
     }
 
+    fn lower(&self) -> &str {
+        self.lower.get_or_init(|| self.text.to_lowercase())
+    }
+
     fn hold_in_other_case(&self, secret: &str) -> bool {
-        let lower = || self.lower.get_or_init(|| self.text.to_lowercase());
-        secret.chars().count() >= MIN_CHARS_IN_OTHER_CASE && lower().contains(&secret.to_lowercase())
+        secret.chars().count() >= MIN_CHARS_IN_OTHER_CASE && self.lower().contains(&secret.to_lowercase())
+    }
+
+    /// Searches the secret with each of its characters encoded. A `%` in front of it spoils the decoding of the text.
+    fn hold_percent_encoded(&self, secret: &str) -> bool {
+        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string().to_lowercase();
+        let mut form = secret.to_owned();
+        self.text.contains('%')
+            && (0..MAX_DECODINGS).any(|_| {
+                form = encoded(&form);
+                self.lower().contains(&form)
+            })
     }
 
     /// Searches JSON nested in JSON, which escapes quotes and backslashes once for each level, and SQL, which doubles
