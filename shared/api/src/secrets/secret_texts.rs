@@ -23,6 +23,40 @@ pub fn holds_key(text: &str) -> bool {
     text.contains("PRIVATE KEY-----")
 }
 
+/// Beginnings of tokens that name their kind: of GitHub, GitLab, Slack, Stripe, npm, Docker Hub, Vault and DigitalOcean.
+const TOKENS: [&str; 16] = [
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "sk_live_",
+    "rk_live_",
+    "npm_",
+    "dckr_pat_",
+    "hvs.",
+    "dop_v1_",
+];
+/// Minimum bytes of such a token. The shortest, of GitLab, has 26.
+const MIN_TOKEN_BYTES: usize = 20;
+/// Beginning of a JSON Web Token: `{"` in Base64.
+const JWT: &str = "eyJ";
+
+/// Returns true if a word of a text is a token by its form.
+#[must_use]
+pub fn holds_token(text: &str) -> bool {
+    let is_token = |word: &str| {
+        let is_named = TOKENS.iter().any(|beginning| word.starts_with(beginning));
+        word.len() >= MIN_TOKEN_BYTES && (is_named || (word.starts_with(JWT) && word.contains('.')))
+    };
+    text.split(|letter: char| !letter.is_ascii_alphanumeric() && !"_-.".contains(letter)).any(is_token)
+}
+
 /// Hides the part before the `@` in every `scheme://user:password@host` in a text.
 #[must_use]
 pub fn without_userinfo(text: &str) -> String {

@@ -9,7 +9,7 @@ use std::fmt;
 
 use drift_api::printable::is_printable;
 use drift_api::secrets::secret_lines::without_credentials;
-use drift_api::secrets::secret_texts::{REDACTED, holds_key, without_userinfo};
+use drift_api::secrets::secret_texts::{REDACTED, holds_key, holds_token, without_userinfo};
 use drift_language::SecretValues;
 use serde_json::Value;
 
@@ -80,7 +80,8 @@ impl RefusalReason {
         let shown = clipped(&without_userinfo(&without_credentials(&start)), MAX_REASON_CHARS);
         // The line has lost what a reader does not see, which may have kept the parts of a secret apart.
         let repeats = secrets.occur_in(&Value::from(&*text)) || secrets.occur_in(&Value::from(&*line));
-        let shown = if repeats || secrets.pieces_occur_in(&shown) || holds_key(&line) { REDACTED } else { &shown };
+        let is_telling = repeats || secrets.pieces_occur_in(&shown) || holds_key(&line) || holds_token(&line);
+        let shown = if is_telling { REDACTED } else { &shown };
         // The end of a condition's tag is a bracket, and a claim ends with one.
         let end = if shown.ends_with(']') { "." } else { "" };
         (!shown.is_empty()).then(|| Self(format!("{shown}{end}").into()))

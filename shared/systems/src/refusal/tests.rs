@@ -224,6 +224,19 @@ fn a_mask_tells_no_guess() {
 }
 
 #[test]
+fn a_token_is_known_by_its_form() {
+    let table = [
+        ("ghp_16C7e42F292c6912E7710c838347Ae178B4a is rejected", "(redacted)"),
+        ("the answer 'glpat-abcdefghij0123456789' is no good", "(redacted)"),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln has expired", "(redacted)"),
+        ("npm_ is a prefix, and eyJ is none", "npm_ is a prefix, and eyJ is none"),
+    ];
+    for (said, expected) in table {
+        assert_eq!(text(said, &[]).as_deref(), Some(expected), "{said}");
+    }
+}
+
+#[test]
 fn a_session_is_redacted_by_its_name() {
     let table = [
         ("bad cookie sid=8f3c for ann", "bad cookie sid=(redacted) for ann"),
