@@ -1,4 +1,4 @@
-//! The reason of a refused write: the server's own sentence reaches whoever looks, and no secret does.
+//! The reason of a refused write: people see the server's own sentence, and no secret.
 
 use anyhow::{Result, ensure};
 use drift_api::names;

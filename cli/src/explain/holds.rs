@@ -106,7 +106,7 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     held.extend(paused(facts.object));
     held.extend(window(facts.target, facts.object, now));
     held.extend(of_ownership(facts));
-    // What stands on the object is not the poller's verdict then, which of_leases says.
+    // The condition is not the poller's verdict then: `of_leases` says so.
     let is_unwritten = matches!(leases.doubt_of(&facts.target.name, facts.object, now), Some(Doubt::Unwritten(_)));
     if !(facts.is_deployed && is_unwritten) {
         held.extend(of_conditions(facts));

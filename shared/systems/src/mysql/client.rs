@@ -21,7 +21,8 @@ pub(super) const ANSWER_BYTES: Allowance = Allowance::of(64 * 1024, "larger than
 /// Maximum bytes that describe the columns of a result, or a prepared statement: 4,096 columns of 256 bytes.
 const COLUMNS_BYTES: Allowance = Allowance::of(1024 * 1024, "its columns are described by more than 1 MiB");
 /// Maximum bytes of results that are thrown away, such as those of a procedure. As many as the largest `maxBytes`.
-pub(super) const UNUSED_BYTES: Allowance = Allowance::of(16 * 1024 * 1024, "more than 16 MiB that nobody asked for");
+pub(super) const UNUSED_BYTES: Allowance =
+    Allowance::of(16 * 1024 * 1024, "the results of the statement are larger than 16 MiB");
 
 /// The message about a marker of a parameter that the target did not write.
 const PARAMETERS: &str = "a `?` in the statement reads as a parameter";

@@ -40,7 +40,7 @@ pub(super) type Stream = BufReader<Box<dyn Wire>>;
 pub(super) struct Dialled {
     pub(super) packets: Packets<Stream>,
     pub(super) greeting: Greeting,
-    /// True if nobody in between reads what is sent.
+    /// True if no third party can read what is sent.
     pub(super) is_private: bool,
 }
 

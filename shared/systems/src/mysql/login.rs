@@ -1,4 +1,4 @@
-//! Logs in. The password itself is sent only where nobody in between reads it.
+//! Logs in. The password itself is sent only where no third party can read it.
 
 use mysql_common::constants::CapabilityFlags as Can;
 use mysql_common::io::ParseBuf;

@@ -29,7 +29,7 @@ impl CorrectionStatus {
     }
 
     /// Returns a text with the failure of the last correction, so that readers do not miss its reason. An interruption
-    /// is none, because nobody refused anything.
+    /// is none, because no server refused anything.
     #[must_use]
     pub fn after_failure(&self, text: &str) -> String {
         match self.last_failure().filter(|_| !self.is_interrupted()) {

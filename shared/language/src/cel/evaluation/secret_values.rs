@@ -18,7 +18,7 @@ const MIN_PIECE_CHARS: usize = 8;
 const MAX_PIECE_CHARS: usize = 16;
 
 /// Minimum characters of a secret that a mask replaces alone. A server may quote a text in which a user listed guesses,
-/// and a mask among them would show the right one. Nobody guesses a secret of this length.
+/// and a mask among them would show the right one. A secret of this length cannot be guessed.
 const MIN_UNGUESSABLE_CHARS: usize = 16;
 
 /// The values of secrets, by their names.

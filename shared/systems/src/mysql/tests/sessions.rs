@@ -112,7 +112,7 @@ async fn the_results_of_a_statement_are_thrown_away() {
 async fn endless_results_end() {
     let endless = || framed(std::iter::repeat([OK_AND_MORE, &[b'a'; 60_000]].concat()));
     let server = Server::start(Script::answering(EXECUTE, endless)).await;
-    let failure = SqlFailure::Unreadable("more than 16 MiB that nobody asked for");
+    let failure = SqlFailure::Unreadable("the results of the statement are larger than 16 MiB");
     let mut session = server.open("disable").await.unwrap();
     assert_eq!(run(&mut session, &["CALL a"]).await.map_err(|ended| ended.failure), Err(failure));
     assert!(session.has_ended());
