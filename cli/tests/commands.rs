@@ -60,10 +60,11 @@ fn a_name_that_no_lease_has_is_bad_usage() {
 }
 
 #[test]
-fn give_up_and_adopt_refuse_bad_arguments() {
+fn commands_refuse_bad_arguments() {
     for (arguments, expected) in [
         (&["give-up", "proxy/web", "--identity", ""][..], "a value is required"),
         (&["give-up", "proxy/web", "--identity", "web", "--undo"], "cannot be used with '--undo'"),
+        (&["check", "--wait", "target.yaml"], "cannot be used with"),
         (&["give-up", "proxies"], "which proxies? write proxies/NAME"),
         (&["adopt", "proxies"], "write the object as KIND/NAME"),
         (&["adopt", "proxies", "web", "cache"], "takes one object, and 2 are named: write proxies/web alone"),

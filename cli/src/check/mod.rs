@@ -37,7 +37,7 @@ const EXAMPLES: &str = "Examples:
   kubectl drift check targets/ crds/      with the kinds that are defined in the files
   kubectl kustomize overlays/production | kubectl drift check -
   kubectl drift check --from-cluster -n drift-system
-  kubectl drift check --from-cluster --wait      until drift-poller has loaded each target
+  kubectl drift check --from-cluster --wait      until drift-poller has read an object of each target
   kubectl drift check targets/ --context production      the same of targets that are not applied yet
   kubectl drift check --adapter http://localhost:8080 --resource widgets --state '{\"size\": 1}'      a running adapter
 
@@ -51,18 +51,18 @@ pub(crate) struct CheckSettings {
     /// CustomResourceDefinitions of their kinds
     #[arg(
         required_unless_present_any = ["from_cluster", "filenames", "adapter"],
-        conflicts_with = "from_cluster",
+        conflicts_with_all = ["from_cluster", "wait"],
         value_name = "FILE|FOLDER|-"
     )]
     paths: Vec<PathBuf>,
     /// The same, as other commands take them; may be given several times
-    #[arg(long = "filename", short, conflicts_with = "from_cluster", value_name = "FILE|FOLDER|-")]
+    #[arg(long = "filename", short, conflicts_with_all = ["from_cluster", "wait"], value_name = "FILE|FOLDER|-")]
     filenames: Vec<PathBuf>,
     /// The live ConfigMaps instead: with their kinds, Secrets, the rights of both programs, objects and request rates, as files are
     /// checked too where --kubeconfig or --context names a cluster
     #[arg(long)]
     from_cluster: bool,
-    /// Wait until each target is active: drift-poller has loaded its text and attests its verdicts
+    /// Wait until each target is active, its Secrets are usable, and an object of it has been read
     #[arg(long, requires = "from_cluster")]
     wait: bool,
     /// Longest time to wait
