@@ -270,10 +270,9 @@ fn of_conditions(facts: Facts<'_>) -> Vec<String> {
 /// The command that approves the next correction, if the correction waits for that.
 fn of_approval(target: &Target, object: &LeanObject) -> Option<String> {
     let hash = object.awaits_approval().filter(|_| target.correct.mode == Mode::Approve)?;
-    let namespace = object.id.namespace.as_ref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
-    let (kind, name) = (&target.objects.kind, &object.id.name);
+    let object = object.id.as_arguments(&target.objects.kind);
     Some(format!(
-        "the correction awaits approval {hash} (AwaitingApproval): `kubectl drift approve {kind}/{name}{namespace}` shows and approves it"
+        "the correction awaits approval {hash} (AwaitingApproval): `kubectl drift approve {object}` shows and approves it"
     ))
 }
 

@@ -146,14 +146,9 @@ impl Setting {
     /// The same typed with kubectl.
     #[must_use]
     pub(crate) fn kubectl(&self, kind: &ServedKind, object: &LeanObject) -> String {
-        let namespace = object.id.namespace.as_ref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
         let overwrite = if self.value.is_some() { " --overwrite" } else { "" };
-        format!(
-            "kubectl annotate {}/{}{namespace} {}{overwrite}",
-            kind.full_name(),
-            object.id.name,
-            in_shell(self.words())
-        )
+        let object = object.id.as_arguments(&kind.full_name());
+        format!("kubectl annotate {object} {}{overwrite}", in_shell(self.words()))
     }
 }
 

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use drift_api::condition::ObservedReason;
-use drift_api::object::LeanObject;
+use drift_api::condition::{Condition, ObservedReason};
+use drift_api::object::{LeanObject, ObjectId};
 use drift_api::printable::printable;
 use drift_api::unwritten::Doubt;
 use drift_language::Target;
@@ -32,7 +32,7 @@ pub(super) struct FirstPolls {
 struct Group {
     count: u64,
     /// The first of them, and its message.
-    first: Option<(String, String)>,
+    first: Option<(ObjectId, String)>,
 }
 
 /// The conclusion from the verdicts.
@@ -49,17 +49,14 @@ pub(super) enum Conclusion {
 impl Group {
     fn add(&mut self, object: &LeanObject, message: &str) {
         self.count += 1;
-        self.first.get_or_insert_with(|| (object.id.to_string(), printable(message)));
+        self.first.get_or_insert_with(|| (object.id.clone(), printable(message)));
     }
 
     /// The first object with its message, and the command that shows more.
     fn sentence(&self, target: &Target) -> String {
         let Some((object, message)) = &self.first else { return String::new() };
-        let kind = target.objects.kind.to_lowercase();
-        let words = object
-            .split_once('/')
-            .map_or_else(|| format!("{kind}/{object}"), |(namespace, name)| format!("{kind}/{name} -n {namespace}"));
-        format!("{object}: {message}; `kubectl drift explain {words}` shows the request and the cause")
+        let arguments = object.as_arguments(&target.objects.kind.to_lowercase());
+        format!("{object}: {message}; `kubectl drift explain {arguments}` shows the request and the cause")
     }
 }
 
@@ -70,9 +67,9 @@ impl FirstPolls {
             return;
         }
         self.objects += 1;
-        let is_current = object.generation.is_none();
-        let verdict =
-            verdict_of(object).filter(|verdict| is_current || verdict.observed_generation == object.generation);
+        let is_current =
+            |verdict: &Condition| object.generation.is_none() || verdict.observed_generation == object.generation;
+        let verdict = verdict_of(object).filter(|verdict| is_current(verdict));
         match (doubt, verdict) {
             (Some(Doubt::Unwritten(word)), _) => self.fail(word.as_str(), object, word.sentence()),
             (Some(Doubt::Unattested), _) | (None, None) => {

@@ -227,7 +227,7 @@ impl ObjectStore {
     /// correction settles, returns when it is due.
     pub fn next_poll(&mut self, now: Moment) -> Option<PollTurn> {
         while let Some(turn) = self.polls.call_next() {
-            if self.states.get(&turn.uid).and_then(|state| state.poll_due()).is_some_and(|due| due <= now) {
+            if self.is_due(&turn.uid, now) {
                 return Some(turn);
             }
             self.rearrange(&turn.uid, now);
@@ -237,8 +237,11 @@ impl ObjectStore {
 
     /// Takes the turn of an object that waits, if its poll is due.
     pub fn take_poll(&mut self, uid: &Uid, now: Moment) -> Option<PollTurn> {
-        let is_due = self.states.get(uid).and_then(|state| state.poll_due()).is_some_and(|due| due <= now);
-        is_due.then(|| self.polls.take(uid)).flatten()
+        if self.is_due(uid, now) { self.polls.take(uid) } else { None }
+    }
+
+    fn is_due(&self, uid: &Uid, now: Moment) -> bool {
+        self.states.get(uid).and_then(|state| state.poll_due()).is_some_and(|due| due <= now)
     }
 
     /// Returns the rendered request of the object's next poll.

@@ -256,8 +256,7 @@ impl Content {
         let ShownObject { target, row } = object;
         let is_other = |line: &TargetLine| line.kind == target.kind && line.group() != target.group();
         let group = if self.targets.iter().any(is_other) { format!(".{}", target.group()) } else { String::new() };
-        let namespace = row.id.namespace.as_deref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
-        let kind = target.kind.to_ascii_lowercase();
-        format!("kubectl drift explain {kind}{}/{}{namespace}", group.trim_end_matches('.'), row.id.name)
+        let kind = format!("{}{}", target.kind.to_ascii_lowercase(), group.trim_end_matches('.'));
+        format!("kubectl drift explain {}", row.id.as_arguments(&kind))
     }
 }

@@ -51,6 +51,13 @@ impl ObjectId {
     pub fn is_found_by(&self, search: &str) -> bool {
         search.is_empty() || self.to_string().contains(search)
     }
+
+    /// Formats the object as arguments of kubectl and of its plugin: `proxy/web -n team-a`.
+    #[must_use]
+    pub fn as_arguments(&self, kind: &str) -> String {
+        let namespace = self.namespace.as_ref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
+        format!("{kind}/{}{namespace}", self.name)
+    }
 }
 
 /// The kept part of an object.

@@ -297,93 +297,90 @@ mod tests {
         })
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_right_that_comes_is_noticed_without_a_restart() {
-        let granted = Arc::new(Mutex::new(vec!["b"]));
+    /// A watch of the rights in the namespaces `a` and `b`.
+    struct Bench {
+        granted: Arc<Mutex<Vec<&'static str>>>,
+        log: Log,
+        health: Health,
+        seen: watch::Receiver<BTreeSet<Right>>,
+        forbidden: Arc<Notify>,
+    }
+
+    impl Bench {
+        fn missing(&self) -> BTreeSet<Right> {
+            self.seen.borrow().clone()
+        }
+    }
+
+    /// Runs a watch during `looking`. At first the rights in these namespaces are granted.
+    async fn watching(granted: &[&'static str], looking: impl AsyncFnOnce(&Bench)) {
+        let granted = Arc::new(Mutex::new(granted.to_vec()));
         let (client, log) = api(&granted);
-        let health = Health::default();
+        let (health, forbidden) = (Health::default(), Arc::new(Notify::new()));
         let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a")), right(Some("b"))]));
         let missing = watch::Sender::new(BTreeSet::new());
         let seen = missing.subscribe();
         let reviews = AccessReviews::new(client, missing, health.part("access"));
-        let watching = watch_access(reviews, receiver, Arc::default(), CancellationToken::new());
-        let looking = async {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            assert!(health.parts()[0].trouble.as_ref().unwrap().starts_with("may not patch"));
-            assert_eq!(*seen.borrow(), BTreeSet::from([right(Some("a"))]));
-            granted.lock().unwrap().push("a");
-            tokio::time::sleep(RECHECK_MISSING).await;
-            assert!(health.is_ready() && seen.borrow().is_empty());
-            // Only the missing one is asked for again.
-            assert_eq!(log.lines(), [REVIEW; 3]);
-        };
+        let watching = watch_access(reviews, receiver, forbidden.clone(), CancellationToken::new());
+        let bench = Bench { granted, log, health, seen, forbidden };
         tokio::select! {
             () = watching => {}
-            () = looking => {}
+            () = looking(&bench) => {}
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_right_that_comes_is_noticed_without_a_restart() {
+        watching(&["b"], async |bench| {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert!(bench.health.parts()[0].trouble.as_ref().unwrap().starts_with("may not patch"));
+            assert_eq!(bench.missing(), BTreeSet::from([right(Some("a"))]));
+            bench.granted.lock().unwrap().push("a");
+            tokio::time::sleep(RECHECK_MISSING).await;
+            assert!(bench.health.is_ready() && bench.missing().is_empty());
+            // Only the missing one is asked for again.
+            assert_eq!(bench.log.lines(), [REVIEW; 3]);
+        })
+        .await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn granted_rights_are_checked_again_after_a_403() {
-        let granted = Arc::new(Mutex::new(vec!["a", "b"]));
-        let (client, log) = api(&granted);
-        let health = Health::default();
-        let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a")), right(Some("b"))]));
-        let missing = watch::Sender::new(BTreeSet::new());
-        let seen = missing.subscribe();
-        let reviews = AccessReviews::new(client, missing, health.part("access"));
-        let forbidden = Arc::new(Notify::new());
-        let watching = watch_access(reviews, receiver, forbidden.clone(), CancellationToken::new());
-        let looking = async {
+        watching(&["a", "b"], async |bench| {
             tokio::time::sleep(RECHECK_ALL - Duration::from_secs(1)).await;
-            assert_eq!(log.lines(), [REVIEW; 2], "nothing is asked while nothing is refused");
-            granted.lock().unwrap().pop();
-            forbidden.notify_one();
+            assert_eq!(bench.log.lines(), [REVIEW; 2], "nothing is asked while nothing is refused");
+            bench.granted.lock().unwrap().pop();
+            bench.forbidden.notify_one();
             tokio::time::sleep(Duration::from_millis(1)).await;
-            assert_eq!(*seen.borrow(), BTreeSet::from([right(Some("b"))]));
-            granted.lock().unwrap().push("b");
+            assert_eq!(bench.missing(), BTreeSet::from([right(Some("b"))]));
+            bench.granted.lock().unwrap().push("b");
             tokio::time::sleep(RECHECK_MISSING).await;
-            assert_eq!(log.lines(), [REVIEW; 5]);
+            assert_eq!(bench.log.lines(), [REVIEW; 5]);
             // Refusals that no right explains cost one check of all rights a minute.
-            let begun = log.lines().len();
+            let begun = bench.log.lines().len();
             for _ in 0..600 {
-                forbidden.notify_one();
+                bench.forbidden.notify_one();
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            let asked = log.lines().len() - begun;
+            let asked = bench.log.lines().len() - begun;
             assert!((18..=22).contains(&asked), "{asked}");
-        };
-        tokio::select! {
-            () = watching => {}
-            () = looking => {}
-        }
+        })
+        .await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_missing_right_hides_no_other_loss() {
-        let granted = Arc::new(Mutex::new(vec!["b"]));
-        let (client, log) = api(&granted);
-        let health = Health::default();
-        let (_needed, receiver) = watch::channel(BTreeSet::from([right(Some("a")), right(Some("b"))]));
-        let missing = watch::Sender::new(BTreeSet::new());
-        let seen = missing.subscribe();
-        let reviews = AccessReviews::new(client, missing, health.part("access"));
-        let forbidden = Arc::new(Notify::new());
-        let watching = watch_access(reviews, receiver, forbidden.clone(), CancellationToken::new());
-        let looking = async {
+        watching(&["b"], async |bench| {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            granted.lock().unwrap().clear();
+            bench.granted.lock().unwrap().clear();
             for _ in 0..70 {
-                forbidden.notify_one();
+                bench.forbidden.notify_one();
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            assert_eq!(seen.borrow().len(), 2);
-            assert!(log.lines().len() <= 8, "{}", log.lines().len());
-        };
-        tokio::select! {
-            () = watching => {}
-            () = looking => {}
-        }
+            assert_eq!(bench.missing().len(), 2);
+            assert!(bench.log.lines().len() <= 8, "{}", bench.log.lines().len());
+        })
+        .await;
     }
 
     #[tokio::test(start_paused = true)]

@@ -35,7 +35,7 @@ pub(crate) struct Node {
     pub(crate) key_at: Option<Position>,
     /// Its byte range in the document, including quotes. Empty if unknown.
     span: Range<usize>,
-    /// The range of the node that an alias stands for; its own for any other node.
+    /// The range of the node that an alias refers to; its own for any other node.
     defined: Range<usize>,
 }
 
@@ -263,7 +263,7 @@ impl Node {
         self.span.clone()
     }
 
-    /// Returns the byte range of the node that an alias stands for, and its own for any other node.
+    /// Returns the byte range of the node that an alias refers to, and its own for any other node.
     pub(crate) fn defined_bytes(&self) -> Range<usize> {
         self.defined.clone()
     }

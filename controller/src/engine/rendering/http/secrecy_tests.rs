@@ -33,8 +33,9 @@ const TAKEN: [(&str, &str); 5] = [
     ("${response.body[response.text]}", "${int(response.body.id)}"),
 ];
 
-fn target(auth: usize, (because, store): (&str, &str), refused_when: &str) -> Arc<Target> {
-    let text = format!(
+/// Returns a target with this `correct.http`, and more keys of `spec`.
+fn correcting(http: &str, more: &str) -> Arc<Target> {
+    Arc::new(drift_language::fixtures::target(&format!(
         r#"
 apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -42,20 +43,26 @@ metadata: {{name: t}}
 spec:
   objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
   identity: x
-  secrets: {{sent: {{secretRef: {{name: s, key: declared}}}}}}
+  {more}
   read: {{http: {{url: https://h/x}}}}
   compare: {{desired: {{a: 1}}}}
   correct:
     mode: Correct
     http:
-      {}
+{http}
+"#
+    )))
+}
+
+fn target(auth: usize, (because, store): (&str, &str), refused_when: &str) -> Arc<Target> {
+    let auth = way(auth).0;
+    let http = format!(
+        r#"      {auth}
       update:
       - {{name: one, method: PUT, url: https://h/x, because: "{because}", store: {{kept: "{store}"}}, refusedWhen: "{refused_when}"}}
-      - {{method: PUT, url: "https://h/${{steps.one.body.id}}", text: "${{steps.one.body[steps.one.body.id]}} ${{secrets.sent}}"}}
-"#,
-        way(auth).0
+      - {{method: PUT, url: "https://h/${{steps.one.body.id}}", text: "${{steps.one.body[steps.one.body.id]}} ${{secrets.sent}}"}}"#
     );
-    Arc::new(drift_language::fixtures::target(&text))
+    correcting(&http, "secrets: {sent: {secretRef: {name: s, key: declared}}}")
 }
 
 /// Returns an update with that secret that is about to be sent.
@@ -79,24 +86,12 @@ fn answer(status: u16, body: &Value, header: &str) -> HttpReply {
 
 /// A log-in, and a step that sends its answer.
 fn session_target(sent: &str) -> Arc<Target> {
-    Arc::new(drift_language::fixtures::target(&format!(
-        r#"
-apiVersion: driftpoller.dev/v1alpha1
-kind: PollTarget
-metadata: {{name: t}}
-spec:
-  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}
-  identity: x
-  read: {{http: {{url: https://h/x}}}}
-  compare: {{desired: {{a: 1}}}}
-  correct:
-    mode: Correct
-    http:
-      update:
+    let http = format!(
+        r#"      update:
       - {{name: login, method: POST, url: "https://h/login"}}
-      - {{method: PUT, url: "https://h/x", {sent}}}
-"#
-    )))
+      - {{method: PUT, url: "https://h/x", {sent}}}"#
+    );
+    correcting(&http, "")
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl SecretValues {
         }
     }
 
-    /// Returns a text in which `mask` replaces each long secret that stands in it as a word. Short secrets, those
+    /// Returns a text in which `mask` replaces each long secret that occurs in it as a word. Short secrets, those
     /// inside of words and other forms stay, so look for them with [`Self::occur_in`].
     #[must_use]
     pub fn without(&self, text: &str, mask: &str) -> String {
