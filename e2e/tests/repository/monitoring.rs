@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use drift_controller::engine::corrections::Held;
 use serde_json::Value;
 
 use crate::root;
@@ -61,6 +62,16 @@ fn the_reference_lists_every_metric_and_no_other() {
     let rows = guide.lines().filter(|line| line.starts_with("| `drift_"));
     let listed: BTreeSet<String> = rows.flat_map(|row| named(row.split('|').nth(1).unwrap())).collect();
     assert_eq!(listed, registered());
+}
+
+#[test]
+fn the_reference_lists_every_reason_against_a_correction_in_its_order() {
+    let guide = fs::read_to_string(root().join("docs/reference/metrics.md")).unwrap();
+    let (_, table) = guide.split_once("| `why` | Meaning |").unwrap();
+    let rows = table.lines().skip(2).map_while(|line| line.strip_prefix("| `"));
+    let listed: Vec<&str> = rows.map(|row| row.split('`').next().unwrap()).collect();
+    let reasons: Vec<&str> = Held::ALL.iter().filter(|why| why.is_noteworthy()).map(|why| why.as_str()).collect();
+    assert_eq!(listed, reasons);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use drift_api::{JobStage, ObjectReason};
 
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal,)+) => {
-        /// Reason why nothing is done now.
+        /// Reason why nothing is done now. First those of the guards of a decision, in the order in which they are asked.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Held { $($(#[$doc])* $variant,)+ }
 
@@ -22,24 +22,20 @@ macro_rules! words {
 }
 
 words! {
-    /// The object has no verdict of the poller.
-    NoVerdict => "no_verdict",
-    /// The verdict is in sync.
-    InSync => "in_sync",
-    /// The verdict is Unknown.
-    VerdictUnknown => "verdict_unknown",
-    /// The verdict is about another spec.
-    VerdictOutdated => "verdict_outdated",
-    /// The last correction is not yet verified by a poll.
-    NotVerified => "not_verified",
+    /// The first full list is not read yet.
+    NotListed => "not_listed",
+    /// A newer version of one of the programs wrote a condition of the object.
+    NewerVersion => "newer_version",
     /// The target only observes.
     Observing => "observing",
+    /// An id that a step stored was changed or removed by another writer.
+    StoredIdChanged => "stored_id_changed",
+    /// A template of the target fails for this object.
+    TemplateFails => "template_fails",
     /// The target is suspended, as a whole or for this object.
     Suspended => "suspended",
     /// The object is paused.
     Paused => "paused",
-    /// A template of the target fails for this object.
-    TemplateFails => "template_fails",
     /// A requirement of the target is not met.
     NotAllowed => "not_allowed",
     /// Another object, of any target, has the identity.
@@ -50,61 +46,65 @@ words! {
     GivenUp => "given_up",
     /// Objects that may have claimed the identity are not listed yet.
     ScopeIncomplete => "scope_incomplete",
-    /// Another target owns the object.
-    ClaimedTwice => "claimed_twice",
-    /// The external resource is not ours and the target does not adopt.
-    NotOurs => "not_ours",
-    /// The identity was edited.
-    IdentityChanged => "identity_changed",
+    /// The verdict is Unknown.
+    VerdictUnknown => "verdict_unknown",
     /// The target has no action for the verdict's reason.
     NoAction => "no_action",
     /// The poller does not attest the target.
     NotAttested => "not_attested",
+    /// The breaker of the target is open.
+    BreakerOpen => "breaker_open",
+    /// The external resource is not ours and the target does not adopt.
+    NotOurs => "not_ours",
+    /// The identity was edited.
+    IdentityChanged => "identity_changed",
+    /// The last correction is not yet verified by a poll.
+    NotVerified => "not_verified",
+    /// The result of the last create is unknown, and the read cannot show it or does not find it.
+    CreationInDoubt => "creation_in_doubt",
+    /// Too many consecutive corrections healed nothing.
+    AttemptsExhausted => "attempts_exhausted",
+    /// The correction awaits the approval of a person.
+    AwaitingApproval => "awaiting_approval",
+    /// The correction could not be sent, because a Secret is missing or unusable, or a template fails. It
+    /// is retried later.
+    Unsendable => "unsendable",
+    /// The delay after the last correction is not over.
+    Delayed => "delayed",
+    /// A Job of the object for an earlier request has not ended.
+    JobUnfinished => "job_unfinished",
+    /// The target's windows are closed.
+    OutsideWindow => "outside_window",
+    /// The read shows no resource of the target, and another create waits to be found.
+    ReadUnproved => "read_unproved",
+    /// The target's limits are used up.
+    Limited => "limited",
+    /// The object has no verdict of the poller.
+    NoVerdict => "no_verdict",
+    /// The verdict is about another spec.
+    VerdictOutdated => "verdict_outdated",
+    /// The verdict is in sync.
+    InSync => "in_sync",
+    /// The object is being deleted and does not have our finalizer.
+    Deleting => "deleting",
     /// No ConfigMap has the target's text any more.
     TargetFormer => "target_former",
     /// Another ConfigMap has another text of the target.
     TargetTaken => "target_taken",
-    /// The breaker of the target is open.
-    BreakerOpen => "breaker_open",
-    /// Too many consecutive corrections healed nothing.
-    AttemptsExhausted => "attempts_exhausted",
-    /// The result of the last create is unknown, and the read cannot show it or does not find it.
-    CreationInDoubt => "creation_in_doubt",
-    /// An id that a step stored was changed or removed by another writer.
-    StoredIdChanged => "stored_id_changed",
-    /// The correction awaits the approval of a person.
-    AwaitingApproval => "awaiting_approval",
-    /// The delay after the last correction is not over.
-    Delayed => "delayed",
-    /// The correction could not be sent, because a Secret is missing or unusable, or a template fails. It
-    /// is retried later.
-    Unsendable => "unsendable",
-    /// A Job of the object for an earlier request has not ended.
-    JobUnfinished => "job_unfinished",
-    /// The Job of the correction was not started: it is suspended, or no Job controller is running.
-    JobNotTakenUp => "job_not_taken_up",
-    /// The Job of the correction has no Pod, because a quota or an admission rule refuses it.
-    JobWithoutPod => "job_without_pod",
-    /// The Pod of the correction's Job is not ready, because it has no node or no image.
-    JobPodNotReady => "job_pod_not_ready",
-    /// The read shows no resource of the target, and another create waits to be found.
-    ReadUnproved => "read_unproved",
-    /// A newer version of one of the programs wrote a condition of the object.
-    NewerVersion => "newer_version",
-    /// The target's limits are used up.
-    Limited => "limited",
-    /// The target's windows are closed.
-    OutsideWindow => "outside_window",
-    /// The first full list is not read yet.
-    NotListed => "not_listed",
     /// The API server refuses our writes to this object. They are retried later.
     WriteRefused => "write_refused",
     /// Another writer keeps overtaking our writes to this object. They are retried later.
     RaceLost => "race_lost",
     /// Another writer keeps undoing our writes to this object. They are retried later.
     WriteUndone => "write_undone",
-    /// The object is being deleted and does not have our finalizer.
-    Deleting => "deleting",
+    /// Another target owns the object.
+    ClaimedTwice => "claimed_twice",
+    /// The Job of the correction was not started: it is suspended, or no Job controller is running.
+    JobNotTakenUp => "job_not_taken_up",
+    /// The Job of the correction has no Pod, because a quota or an admission rule refuses it.
+    JobWithoutPod => "job_without_pod",
+    /// The Pod of the correction's Job is not ready, because it has no node or no image.
+    JobPodNotReady => "job_pod_not_ready",
 }
 
 impl Held {

@@ -9,24 +9,25 @@ use drift_api::condition::named_fields;
 use drift_api::{ApprovedCorrection, CorrectionStatus, LeanObject, ObjectInputs};
 use drift_language::Mode;
 
-use crate::engine::corrections::{Action, Correction, Held};
+use super::state::Case;
+use crate::engine::corrections::{Action, Held};
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::situation::Situation;
 
 /// Maximum fields in the condition. The verdict beside it names all.
 const MOST_FIELDS: usize = 5;
 
-/// Returns the decision that replaces a correction without approval; `None` if it may begin.
+/// No person approved the correction.
 ///
 /// The retry of a correction in doubt has the number, and so the hash, of its first try. Status fields that the first try
 /// stored itself do not change the hash.
-pub(super) fn without_approval(situation: &Situation<'_>, correction: impl FnOnce() -> Correction) -> Option<Decision> {
-    let Situation { object, target, memory, .. } = situation;
+pub(super) fn awaited(case: &Case<'_>) -> Option<Decision> {
+    let Situation { object, target, memory, .. } = case.situation;
     if target.mode != Mode::Approve {
         return None;
     }
-    let correction = correction();
-    if situation.declared_secrets.is_none() && !target.sends.is_empty(correction.action) {
+    let correction = case.correction()?;
+    if case.situation.declared_secrets.is_none() && !target.sends.is_empty(correction.action) {
         // Until the Secrets are listed, their versions are unknown.
         return Some(Decision::Nothing(Held::Unsendable));
     }

@@ -37,3 +37,18 @@ pub enum Decision {
         left_behind: bool,
     },
 }
+
+impl Decision {
+    /// Returns the reason to hold the object; `None` if something is done.
+    #[must_use]
+    pub const fn held(&self) -> Option<Held> {
+        match self {
+            Self::Nothing(why) | Self::Wait { why, .. } => Some(*why),
+            Self::Correct(_)
+            | Self::WriteStatus(_)
+            | Self::TakeUp { .. }
+            | Self::PutFinalizer
+            | Self::ReleaseFinalizer { .. } => None,
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! The decision for an object that is being deleted: delete the external resource, or release the object.
+//! Guards of a deletion: delete the external resource, or release the object.
 //!
 //! Removing a finalizer too early is worse for the external system than keeping it. Deleting a foreign resource is
 //! worse than leaving it. So only a claimed resource that no other object names is deleted. No verdict is needed to
@@ -7,119 +7,96 @@
 
 use std::time::Duration;
 
-use drift_api::{ConditionStatus, CorrectedReason, CorrectionStatus, Ownership, ResourceName};
+use drift_api::{ConditionStatus, CorrectedReason, Ownership};
 
-use super::status_writes::write_once;
-use super::stored_ids::without_stored_ids;
-use crate::engine::correction_limits::{RETRY_EVERY, Room};
+use super::state::Case;
+use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::corrections::claim::permit;
 use crate::engine::corrections::correction::STILL_FOUND;
 use crate::engine::corrections::{Action, Held, Permission};
-use crate::engine::decide::approval::without_approval;
 use crate::engine::decide::decision::Decision;
-use crate::engine::decide::situation::Situation;
 
 /// Time between two looks for a resource that the read cannot find. The second one decides, so a request that was
 /// under way has ended by then.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
-/// Decides for an object with a deletionTimestamp.
-pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
-    let Situation { object, target, memory, surroundings, .. } = situation;
-    if !object.has_finalizer() {
-        return Decision::Nothing(Held::Deleting);
-    }
-    if memory.deleted_outside {
-        return Decision::ReleaseFinalizer { left_behind: false };
-    }
-    if memory.deletion_skipped || !target.deletes() || object.orphan {
-        return Decision::ReleaseFinalizer { left_behind: true };
-    }
-    let Some(owned) = status.owned() else { return Decision::ReleaseFinalizer { left_behind: true } };
-    // The resource is left if the object now has another scope or name, or if another object needs it.
+/// The resource is deleted.
+pub(super) fn done(case: &Case<'_>) -> Option<Decision> {
+    case.situation.memory.deleted_outside.then_some(Decision::ReleaseFinalizer { left_behind: false })
+}
+
+/// The resource is left as it is: nothing deletes it, it is not ours, the object now has another scope or name, or another
+/// object needs it.
+pub(super) fn left_behind(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
+    let (object, target, memory, surroundings) =
+        (situation.object, situation.target, situation.memory, &situation.surroundings);
+    let left = Some(Decision::ReleaseFinalizer { left_behind: true });
+    let Some(owned) = status.owned() else { return left };
     let is_renamed = !owned.is_in(target.scope)
-        || situation.named().is_some_and(|resource| {
-            permit(Action::Delete, status.claim.as_ref(), &resource, target.existing) == Permission::IdentityChanged
+        || case.resource.as_ref().is_some_and(|resource| {
+            permit(Action::Delete, status.claim.as_ref(), resource, target.existing) == Permission::IdentityChanged
         });
     // Another claimant may be out of sight meanwhile. A resource that was contested last is left.
     let is_contested = matches!(surroundings.rights.ownership, Ownership::Contested(_))
         || memory.lost_status(object).unwrap_or(status).reason == Some(CorrectedReason::IdentityContested);
-    if is_renamed || surroundings.rights.shared || is_contested || object.gives_up(&owned.identity) {
-        return Decision::ReleaseFinalizer { left_behind: true };
-    }
-    if let Some(decision) = without_stored_ids(situation, status) {
-        return decision;
-    }
-    match situation.permitted_resource() {
-        // An object that is not listed yet may have claimed it too.
-        Ok(_) if !surroundings.scope_complete => Decision::Nothing(Held::ScopeIncomplete),
-        Ok(resource) => decide_by_poll(situation, status, &resource),
-        Err(held) => Decision::Nothing(held),
-    }
+    let is_unwanted = memory.deletion_skipped || !target.deletes() || object.orphan;
+    let is_needed = is_renamed || surroundings.rights.shared || is_contested || object.gives_up(&owned.identity);
+    if is_unwanted || is_needed { left } else { None }
 }
 
-/// Decides by the verdict on the last try, if these steps have sent one.
-fn decide_by_poll(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
-    let Situation { object, target, memory, surroundings, now, .. } = situation;
-    let timing = || decide_timing(situation, status, resource);
+/// An object that is not listed yet may have claimed the resource too.
+pub(super) fn scope_incomplete(case: &Case<'_>) -> Option<Decision> {
+    (!case.situation.surroundings.scope_complete).then_some(Decision::Nothing(Held::ScopeIncomplete))
+}
+
+/// The last try by these steps is not proved to be done: the verdict on it decides.
+pub(super) fn undone(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
+    let (object, target, memory, now) = (situation.object, situation.target, situation.memory, situation.now);
     if !memory.delay.has_undone_deletion(target.correct_hash) {
-        return timing();
+        return None;
     }
     let is_unclear = status.reason == Some(CorrectedReason::DeletionUnclear);
     match situation.verified(status) {
-        Some(reason) if reason.is_absence() && surroundings.attested && proves_absence(situation, status) => {
-            match memory.believed_from().filter(|until| now < until) {
+        Some(reason) if reason.is_absence() && situation.surroundings.attested && proves_absence(case) => {
+            Some(match memory.believed_from().filter(|until| now < *until) {
                 Some(until) => Decision::Wait { until, why: Held::NotAttested },
                 None => Decision::ReleaseFinalizer { left_behind: false },
-            }
+            })
         }
         Some(reason) if is_unclear && reason.is_presence() && reason.status() != ConditionStatus::Unknown => {
-            write_once(situation, status, CorrectedReason::DeletionUnclear, STILL_FOUND, timing())
+            case.write_once(status, CorrectedReason::DeletionUnclear, STILL_FOUND)
         }
         // Another try would only postpone the poll that decides. Without a poller, one follows each hour.
         _ if is_unclear && !memory.retry_is_requested(object.retry_requested()) => {
             let pause = if target.read_finds_created { RETRY_EVERY } else { LOOK_AGAIN_AFTER };
             let until = memory.delay.last_begun() + pause;
-            if *now < until { Decision::Wait { until, why: Held::NotVerified } } else { timing() }
+            (now < until).then_some(Decision::Wait { until, why: Held::NotVerified })
         }
-        _ => timing(),
+        _ => None,
     }
 }
 
 /// Returns true if absence in a poll proves that nothing is left. A read that needs an id finds nothing without it.
-fn proves_absence(situation: &Situation<'_>, status: &CorrectionStatus) -> bool {
-    situation.target.read_finds_created || situation.unseen_create(status).is_none()
+fn proves_absence(case: &Case<'_>) -> bool {
+    case.situation.target.read_finds_created || case.situation.unseen_create(&case.status).is_none()
 }
 
-fn decide_timing(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Decision {
-    let correction = || situation.correction(Action::Delete, resource, status);
-    if let Some(decision) = without_approval(situation, correction) {
-        return decision;
-    }
+/// The delay after the last try is not over.
+pub(super) fn delayed(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
     let (delay, now) = (&situation.memory.delay, situation.now);
-    let ready = delay.deletion_ready_at(now);
-    let retry = situation.object.retry_requested();
-    let is_hastened =
-        status.reason == Some(CorrectedReason::DeletionUnclear) && situation.memory.retry_is_requested(retry);
-    if now < ready && !is_hastened {
-        return Decision::Wait { until: ready, why: delay.awaits(now) };
-    }
-    if let Some(until) = situation.memory.unsent_until(retry, situation.now) {
-        return Decision::Wait { until, why: Held::Unsendable };
-    }
-    if let Some(until) = situation.closed_until(Action::Delete, status) {
-        return Decision::Wait { until, why: Held::OutsideWindow };
-    }
-    match situation.surroundings.room {
-        Room::Free => Decision::Correct(Box::new(correction())),
-        Room::AfterAnEnd => Decision::Nothing(Held::Limited),
-        Room::From(until) => Decision::Wait { until, why: Held::Limited },
-    }
+    let until = delay.deletion_ready_at(now);
+    let is_hastened = status.reason == Some(CorrectedReason::DeletionUnclear)
+        && situation.memory.retry_is_requested(situation.object.retry_requested());
+    (now < until && !is_hastened).then(|| Decision::Wait { until, why: delay.awaits(now) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::correction_limits::Room;
     use crate::engine::corrections::outcome::{Doubt, Outcome};
     use crate::engine::fixtures::{
         Scene, at, claims, correction, desired_hash, doubtful, doubtful_until, moved, owns, refused, resource,
@@ -127,6 +104,7 @@ mod tests {
     };
     use crate::engine::memory::ObjectMemory;
     use drift_api::CorrectedReason::{CorrectionStarted, DeletionUnclear};
+    use drift_api::CorrectionStatus;
     use drift_api::condition::ObservedReason;
     use drift_api::identity::Holders;
     use drift_language::Mode;

@@ -1,218 +1,210 @@
-//! The decision for a drifted object: a correction, the reason against one, or the time of the next look.
-//!
-//! The first part decides if the object may be corrected at all, given other claimants and ownership. The second part
-//! decides on the timing.
+//! Guards of a correction: may the action follow the verdict, and is it time?
 
-use drift_api::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, Moment, ResourceName};
+use drift_api::{CorrectedReason, CorrectionStatus, DifferingFields};
 use drift_language::Mode;
 
-use super::approval::without_approval;
-use super::status_writes::write_once;
-use super::unseen_create::without_knowledge;
+use super::state::Case;
 use crate::engine::correction_limits::Room;
-use crate::engine::corrections::claim::permit;
-use crate::engine::corrections::{Action, Correction, Held, Permission};
+use crate::engine::corrections::{Action, Held, Permission};
 use crate::engine::decide::attempts::{Attempts, judge};
 use crate::engine::decide::decision::Decision;
-use crate::engine::decide::situation::Situation;
 
-/// A verdict that may be acted on.
-pub(super) struct Drift<'a> {
-    pub(super) current: &'a CurrentVerdict,
-    pub(super) action: Action,
-    pub(super) resource: &'a ResourceName,
+/// The refusal that contradicts the poll was of another spec or another desired state.
+pub(super) fn other_contradiction(case: &Case<'_>) -> Option<Decision> {
+    (!contradicts_absence(case)).then_some(Decision::Nothing(Held::VerdictUnknown))
 }
 
-impl Drift<'_> {
-    /// Returns the differing fields: all fields if the resource is missing. A verdict that names no fields gives no
-    /// information on them, so none may be skipped.
-    fn fields(&self) -> DifferingFields {
-        let named = &self.current.tag.fields;
-        let is_told = self.action != Action::Create && !named.is_empty();
-        if is_told { named.clone() } else { DifferingFields::every() }
-    }
-
-    fn correction(&self, situation: &Situation<'_>, status: &CorrectionStatus, claim_first: bool) -> Correction {
-        let needs_finalizer = situation.target.deletes() && !situation.object.has_finalizer();
-        Correction {
-            claim_first,
-            put_finalizer: claim_first && needs_finalizer,
-            fields: self.fields(),
-            ..situation.correction(self.action, self.resource, status)
-        }
-    }
-
-    /// Returns the status text for a replacement that the external system accepted without removing the difference.
-    fn never_fits(&self) -> String {
-        let fields = self.fields();
-        let what =
-            if fields == DifferingFields::every() { "the external resource".to_owned() } else { fields.to_string() };
-        format!(
-            "replaced, and {what} still differs: not replaced again until the object is edited or a retry is requested; \
-             write desired as the external system shows it, or add a rule to compare"
-        )
-    }
-}
-
-pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>) -> Decision {
-    let Situation { target, surroundings, .. } = situation;
-    let has_steps = match drift.action {
-        Action::Create => target.actions.create,
-        Action::Update => target.actions.update,
-        Action::Replace => target.actions.replace,
-        Action::Nudge => target.actions.nudge,
-        Action::Delete => false,
+/// The target has no steps for the action.
+pub(super) fn no_action(case: &Case<'_>) -> Option<Decision> {
+    let actions = case.situation.target.actions;
+    let has_steps = match case.action()? {
+        Action::Create => actions.create,
+        Action::Update => actions.update,
+        Action::Replace => actions.replace,
+        Action::Nudge => actions.nudge,
+        Action::Delete => actions.delete,
     };
-    if !has_steps {
-        return Decision::Nothing(Held::NoAction);
-    }
-    if !surroundings.attested {
-        return Decision::Nothing(Held::NotAttested);
-    }
-    if drift.current.reason.is_incident() && surroundings.breaker_holds {
-        return Decision::Nothing(Held::BreakerOpen);
-    }
-    if let Some(until) = situation.memory.believed_from().filter(|until| situation.now < *until) {
-        return Decision::Wait { until, why: Held::NotAttested };
-    }
-    match permit(drift.action, status.claim.as_ref(), drift.resource, target.existing) {
-        Permission::Granted { claim_first }
-            if (claim_first || drift.action == Action::Create && status.owned().is_none())
-                && !surroundings.scope_complete =>
-        {
-            Decision::Nothing(Held::ScopeIncomplete)
+    (!has_steps).then_some(Decision::Nothing(Held::NoAction))
+}
+
+/// The poller does not attest the verdict.
+pub(super) fn not_attested(case: &Case<'_>) -> Option<Decision> {
+    (!case.situation.surroundings.attested).then_some(Decision::Nothing(Held::NotAttested))
+}
+
+/// Too many objects drifted at once. New objects are created all the same.
+pub(super) fn breaker_open(case: &Case<'_>) -> Option<Decision> {
+    let is_incident = case.current.as_ref().is_some_and(|current| current.reason.is_incident());
+    (is_incident && case.situation.surroundings.breaker_holds).then_some(Decision::Nothing(Held::BreakerOpen))
+}
+
+/// Too many objects drifted at once, whatever the object was before.
+pub(super) fn breaker_open_for_all(case: &Case<'_>) -> Option<Decision> {
+    case.situation.surroundings.breaker_holds.then_some(Decision::Nothing(Held::BreakerOpen))
+}
+
+/// Another writer hid or forged the verdict a moment ago.
+pub(super) fn hidden_before(case: &Case<'_>) -> Option<Decision> {
+    let until = case.situation.memory.believed_from().filter(|until| case.situation.now < *until)?;
+    Some(Decision::Wait { until, why: Held::NotAttested })
+}
+
+/// Ownership does not permit the action, or a claim would be made while not all claims are known.
+pub(super) fn not_permitted(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
+    match case.permission()? {
+        Permission::Granted { claim_first } => {
+            let claims = claim_first || case.is_for(Action::Create) && status.owned().is_none();
+            let is_early = claims && !situation.surroundings.scope_complete;
+            is_early.then_some(Decision::Nothing(Held::ScopeIncomplete))
         }
-        Permission::Granted { claim_first } => decide_timing(situation, status, drift, claim_first),
-        Permission::NotOurs => write_once(
-            situation,
-            &CorrectionStatus { claim: None, ..status.clone() },
-            CorrectedReason::NotOurs,
-            "the external resource was there before this object and the target does not adopt",
-            Decision::Nothing(Held::NotOurs),
-        ),
-        Permission::IdentityChanged => write_once(
-            situation,
-            status,
-            CorrectedReason::IdentityChanged,
-            &change_of_identity(status, drift.resource),
-            Decision::Nothing(Held::IdentityChanged),
-        ),
+        Permission::NotOurs => {
+            let text = "the external resource was there before this object and the target does not adopt";
+            let unclaimed = CorrectionStatus { claim: None, ..status.clone() };
+            let written = case.write_once(&unclaimed, CorrectedReason::NotOurs, text);
+            written.or(Some(Decision::Nothing(Held::NotOurs)))
+        }
+        Permission::IdentityChanged => {
+            let written = case.write_once(status, CorrectedReason::IdentityChanged, &change_of_identity(case));
+            written.or(Some(Decision::Nothing(Held::IdentityChanged)))
+        }
     }
 }
 
 /// Returns what changed since the claim was made: the scope of the target, or the identity of the object.
-fn change_of_identity(status: &CorrectionStatus, resource: &ResourceName) -> String {
-    match status.owned().and_then(|owned| owned.scope).filter(|claimed_in| *claimed_in != resource.scope) {
-        Some(claimed_in) => format!(
-            "the target's scope changed from {claimed_in} to {}; the owned resource is left as it is",
-            resource.scope
-        ),
+fn change_of_identity(case: &Case<'_>) -> String {
+    let scope = case.situation.target.scope;
+    match case.status.owned().and_then(|owned| owned.scope).filter(|claimed_in| *claimed_in != scope) {
+        Some(claimed_in) => {
+            format!("the target's scope changed from {claimed_in} to {scope}; the owned resource is left as it is")
+        }
         None => "the object names another external resource now; the owned one is left as it is".to_owned(),
     }
 }
 
-/// Takes the contradiction off the record when one more create may begin. The next poll that finds nothing is drift
-/// again, and the create follows from that: an Unknown leads to no correction. In mode Approve only a person asks for it.
-pub(super) fn decide_contradicted(situation: &Situation<'_>, status: &CorrectionStatus) -> Decision {
-    let &Situation { object, target, memory, now, facts, .. } = situation;
-    if !status.contradicts_absence(object.generation, facts.desired_hash) {
-        return Decision::Nothing(Held::VerdictUnknown);
-    }
-    if !target.actions.create {
-        return Decision::Nothing(Held::NoAction);
-    }
-    match judge(memory, u32::MAX, target.limits.attempts, object.retry_requested(), now) {
-        Attempts::Exhausted { until } => Decision::Wait { until, why: Held::AttemptsExhausted },
-        Attempts::Left | Attempts::OneMore => match situation.closed_until(Action::Create, status) {
-            Some(until) => Decision::Wait { until, why: Held::OutsideWindow },
-            None if situation.surroundings.breaker_holds => Decision::Nothing(Held::BreakerOpen),
-            None if target.mode == Mode::Approve && !memory.retry_is_requested(object.retry_requested()) => {
-                Decision::Nothing(Held::AwaitingApproval)
-            }
-            None => Decision::WriteStatus(status.without_contradiction()),
-        },
-    }
+/// The result of the correction by another text of the target is unknown. The status records the outcome of a
+/// correction, so it is written even while the scope is incomplete.
+pub(super) fn in_doubt_by_another_text(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
+    let text = "the target changed while the result of the correction is unknown";
+    let is_in_doubt = situation.memory.delay.doubts_another(situation.target.correct_hash);
+    is_in_doubt.then(|| Decision::WriteStatus(status.in_doubt(text, situation.object.generation)))
 }
 
-fn decide_timing(
-    situation: &Situation<'_>,
-    status: &CorrectionStatus,
-    drift: &Drift<'_>,
-    claim_first: bool,
-) -> Decision {
-    let &Situation { object, target, memory, now, .. } = situation;
-    if memory.delay.doubts_another(target.correct_hash) {
-        let text = "the target changed while the result of the correction is unknown";
-        // The status records the outcome of a correction, so it is written even while the scope is incomplete.
-        return Decision::WriteStatus(status.in_doubt(text, object.generation));
+/// A replacement did not remove the difference: it waits for an edit or a request, and says so once.
+pub(super) fn replaced_in_vain(case: &Case<'_>) -> Option<Decision> {
+    if !is_replaced_in_vain(case) || retry_is_requested(case) {
+        return None;
     }
-    let unhealed = drift.current.tag.unhealed;
-    let retry = object.retry_requested();
-    let in_vain = drift.action == Action::Replace && drift.current.replaces_in_vain(status);
-    let hopeless = match drift.action {
-        Action::Create => without_knowledge(situation, status),
-        _ if in_vain && !memory.retry_is_requested(retry) => Some(without_replacement(situation, status, drift)),
-        _ => None,
-    };
-    let correction = || drift.correction(situation, status, claim_first);
-    if let Some(decision) = hopeless.or_else(|| without_approval(situation, correction)) {
-        return decision;
-    }
-    let lost = drift.action == Action::Create && memory.delay.lost_what_it_made(target.correct_hash);
-    // The poller does not say so itself if another writer hid or restored a condition.
-    let exists =
-        drift.action == Action::Create && status.contradicts_absence(object.generation, situation.facts.desired_hash);
-    let unhealed_here = if lost || in_vain || exists { u32::MAX } else { unhealed };
-    let attempts = judge(memory, unhealed_here, target.limits.attempts, retry, now);
-    let ready = match attempts {
-        // The outcome of the correction is already on the object, with more detail.
-        Attempts::Exhausted { until } if lost || exists => {
-            return Decision::Wait { until, why: Held::AttemptsExhausted };
-        }
-        Attempts::Exhausted { until } => return wait_exhausted(situation, status, drift, until),
-        Attempts::OneMore => now,
-        Attempts::Left => memory.delay.ready_at(unhealed, now),
-    };
-    // An operator sees an edit by itself and gets time to act first.
-    let ready = if drift.action == Action::Nudge { ready.max(memory.delay.edited_at() + target.settle) } else { ready };
-    if now < ready {
-        return Decision::Wait { until: ready, why: memory.delay.awaits(now) };
-    }
-    if let Some(until) = memory.unsent_until(retry, now) {
-        return Decision::Wait { until, why: Held::Unsendable };
-    }
-    if let Some(until) = situation.closed_until(drift.action, status) {
-        return Decision::Wait { until, why: Held::OutsideWindow };
-    }
-    begin(situation, status, correction())
+    let fields = case.fields();
+    let what = if fields == DifferingFields::every() { "the external resource".to_owned() } else { fields.to_string() };
+    let text = format!(
+        "replaced, and {what} still differs: not replaced again until the object is edited or a retry is requested; \
+         write desired as the external system shows it, or add a rule to compare"
+    );
+    let written = case.write_once(&case.status, CorrectedReason::AttemptsExhausted, &text);
+    written.or(Some(Decision::Nothing(Held::AttemptsExhausted)))
 }
 
-/// Begins the correction, as far as the proof of the read and the limits of the target allow.
-fn begin(situation: &Situation<'_>, status: &CorrectionStatus, correction: Correction) -> Decision {
-    // A replacement is not left without its create.
-    let is_unproved = correction.creating.is_some() && !situation.surroundings.may_create && !status.replaced;
-    if is_unproved {
-        return Decision::Nothing(Held::ReadUnproved);
-    }
-    match situation.surroundings.room {
-        Room::Free => Decision::Correct(Box::new(correction)),
-        Room::AfterAnEnd => Decision::Nothing(Held::Limited),
-        Room::From(until) => Decision::Wait { until, why: Held::Limited },
-    }
-}
-
-/// Waits for an edit or a request after a replacement that did not remove the difference, and says so once.
-fn without_replacement(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>) -> Decision {
-    let wait = Decision::Nothing(Held::AttemptsExhausted);
-    write_once(situation, status, CorrectedReason::AttemptsExhausted, &drift.never_fits(), wait)
-}
-
-/// Waits for the next try after corrections that healed nothing, and says so once.
-fn wait_exhausted(situation: &Situation<'_>, status: &CorrectionStatus, drift: &Drift<'_>, until: Moment) -> Decision {
+/// As many corrections in a row healed nothing as the target allows. The next try follows in an hour.
+pub(super) fn attempts_exhausted(case: &Case<'_>) -> Option<Decision> {
+    let Attempts::Exhausted { until } = attempts(case) else { return None };
+    let status = &case.status;
     let wait = Decision::Wait { until, why: Held::AttemptsExhausted };
+    if lost_what_it_made(case) || case.state.is_contradicted() || finds_existing(case) {
+        // The outcome of the correction is already on the object, with more detail.
+        return Some(wait);
+    }
     let text = &status.after_failure("corrections in a row healed nothing; one is tried every hour");
     // A status without another replacement request says nothing about the last replacement. A create may end one.
-    let replaced = status.replaced && drift.action == Action::Create;
-    let status = &CorrectionStatus { replaced, ..status.clone() };
-    write_once(situation, status, CorrectedReason::AttemptsExhausted, text, wait)
+    let status = &CorrectionStatus { replaced: status.replaced && case.is_for(Action::Create), ..status.clone() };
+    case.write_once(status, CorrectedReason::AttemptsExhausted, text).or(Some(wait))
+}
+
+/// Returns how many attempts are left.
+fn attempts(case: &Case<'_>) -> Attempts {
+    let Case { situation, .. } = case;
+    let is_hopeless =
+        case.state.is_contradicted() || lost_what_it_made(case) || finds_existing(case) || is_replaced_in_vain(case);
+    let unhealed = if is_hopeless { u32::MAX } else { unhealed(case) };
+    let retry = situation.object.retry_requested();
+    judge(situation.memory, unhealed, situation.target.limits.attempts, retry, situation.now)
+}
+
+/// The delay after the last correction is not over. An operator sees an edit by itself and gets time to act first.
+pub(super) fn delayed(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, .. } = case;
+    let (delay, now) = (&situation.memory.delay, situation.now);
+    let ready = match attempts(case) {
+        Attempts::Left => delay.ready_at(unhealed(case), now),
+        Attempts::OneMore | Attempts::Exhausted { .. } => now,
+    };
+    let acts = case.is_for(Action::Nudge).then(|| delay.edited_at() + situation.target.settle);
+    let until = acts.map_or(ready, |acts| ready.max(acts));
+    (now < until).then(|| Decision::Wait { until, why: delay.awaits(now) })
+}
+
+/// The last request could not be sent.
+pub(super) fn unsendable(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, .. } = case;
+    let until = situation.memory.unsent_until(situation.object.retry_requested(), situation.now)?;
+    Some(Decision::Wait { until, why: Held::Unsendable })
+}
+
+/// The target's windows are closed.
+pub(super) fn outside_window(case: &Case<'_>) -> Option<Decision> {
+    let until = case.situation.closed_until(case.action()?, &case.status)?;
+    Some(Decision::Wait { until, why: Held::OutsideWindow })
+}
+
+/// With Approve, only a person asks for another create.
+pub(super) fn retry_awaited(case: &Case<'_>) -> Option<Decision> {
+    let is_asked = case.situation.target.mode != Mode::Approve || retry_is_requested(case);
+    (!is_asked).then_some(Decision::Nothing(Held::AwaitingApproval))
+}
+
+/// The read of the target is not proved, and another create waits to be found. A replacement is not left without its
+/// create.
+pub(super) fn read_unproved(case: &Case<'_>) -> Option<Decision> {
+    let creates = case.correction()?.creating.is_some();
+    let is_unproved = creates && !case.situation.surroundings.may_create && !case.status.replaced;
+    is_unproved.then_some(Decision::Nothing(Held::ReadUnproved))
+}
+
+/// The limits of the target are used up.
+pub(super) fn limited(case: &Case<'_>) -> Option<Decision> {
+    match case.situation.surroundings.room {
+        Room::Free => None,
+        Room::AfterAnEnd => Some(Decision::Nothing(Held::Limited)),
+        Room::From(until) => Some(Decision::Wait { until, why: Held::Limited }),
+    }
+}
+
+fn retry_is_requested(case: &Case<'_>) -> bool {
+    case.situation.memory.retry_is_requested(case.situation.object.retry_requested())
+}
+
+/// Returns the number of corrections in a row after which the poller still found a difference.
+fn unhealed(case: &Case<'_>) -> u32 {
+    case.current.as_ref().map_or(0, |current| current.tag.unhealed)
+}
+
+fn is_replaced_in_vain(case: &Case<'_>) -> bool {
+    case.is_for(Action::Replace) && case.current.as_ref().is_some_and(|current| current.replaces_in_vain(&case.status))
+}
+
+fn lost_what_it_made(case: &Case<'_>) -> bool {
+    let Case { situation, .. } = case;
+    case.is_for(Action::Create) && situation.memory.delay.lost_what_it_made(situation.target.correct_hash)
+}
+
+/// Returns true if a create found a resource that the poll does not. The poller does not say so itself if another writer
+/// hid or restored a condition.
+fn finds_existing(case: &Case<'_>) -> bool {
+    case.is_for(Action::Create) && contradicts_absence(case)
+}
+
+fn contradicts_absence(case: &Case<'_>) -> bool {
+    let Case { situation, status, .. } = case;
+    status.contradicts_absence(situation.object.generation, situation.facts.desired_hash)
 }

@@ -1,68 +1,63 @@
-//! The decision that other objects force. A single claimant acts. Without claims the oldest object acts. With several
-//! claims none acts.
+//! Guards by other objects. A single claimant acts. Without claims the oldest object acts. With several claims none acts.
 
-use drift_api::{CorrectedReason, CorrectionStatus, Holders, NotedSecrets, Ownership, ResourceName};
+use drift_api::{CorrectedReason, CorrectionStatus, Holders, NotedSecrets, Ownership};
 
-use super::status_writes::write_once;
+use super::state::Case;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;
-use crate::engine::decide::situation::Situation;
 
-/// Returns the status without the claim, if the object gives the claim up.
-pub(super) fn without_given_up(situation: &Situation<'_>, status: &CorrectionStatus) -> Option<CorrectionStatus> {
-    let Situation { object, .. } = situation;
-    let gives_up = status.owned().is_some_and(|owned| object.gives_up(&owned.identity));
-    let given_up = || status.keeping(CorrectedReason::NotOurs, "given up", object.generation);
-    gives_up.then(|| CorrectionStatus { claim: None, secrets: NotedSecrets::default(), ..given_up() })
+/// The object gives its claim up, so the record loses it.
+pub(super) fn given_up(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
+    let gives_up = status.owned().is_some_and(|owned| situation.object.gives_up(&owned.identity));
+    let given_up = || status.keeping(CorrectedReason::NotOurs, "given up", situation.object.generation);
+    gives_up.then(|| {
+        let (claim, secrets) = (None, NotedSecrets::default());
+        Decision::WriteStatus(CorrectionStatus { claim, secrets, ..given_up() })
+    })
 }
 
-/// Returns the action that replaces a correction because of other objects; `None` if other objects do not matter.
+/// Another object has or claims the resource that the object names.
 ///
 /// An object that was refused once acts only on fresh data: of the holders that it names, those that no target sees are
 /// read live, and then a poll comes first.
-pub(super) fn decide_among_others(
-    situation: &Situation<'_>,
-    status: &CorrectionStatus,
-    resource: &ResourceName,
-) -> Option<Decision> {
-    let owns_another = status.owned().is_some_and(|owned| !owned.names(resource));
-    if situation.target.actions.nudge || owns_another {
+pub(super) fn of_another(case: &Case<'_>) -> Option<Decision> {
+    let owns_another =
+        case.status.owned().zip(case.resource.as_ref()).is_some_and(|(owned, named)| !owned.names(named));
+    if case.situation.target.actions.nudge || owns_another {
         return None;
     }
-    match &situation.surroundings.rights.ownership {
+    match &case.situation.surroundings.rights.ownership {
         Ownership::Taken(holders) => {
             let text = format!("another object comes first: {holders}");
-            Some(refuse(situation, status, CorrectedReason::IdentityTaken, &text))
+            Some(refuse(case, CorrectedReason::IdentityTaken, &text, Held::IdentityTaken))
         }
         Ownership::Contested(holders) => {
             let text =
                 format!("others claim the external resource too, so nothing is done until one is left: {holders}");
-            Some(refuse(situation, status, CorrectedReason::IdentityContested, &text))
+            Some(refuse(case, CorrectedReason::IdentityContested, &text, Held::IdentityContested))
         }
         Ownership::None => Some(Decision::Nothing(Held::GivenUp)),
-        Ownership::Free | Ownership::Held => take_up(situation, status, resource),
+        Ownership::Free | Ownership::Held => take_up(case),
     }
 }
 
-fn refuse(situation: &Situation<'_>, status: &CorrectionStatus, reason: CorrectedReason, text: &str) -> Decision {
-    let contested = reason == CorrectedReason::IdentityContested;
-    let held = if contested { Held::IdentityContested } else { Held::IdentityTaken };
-    if !situation.surroundings.scope_complete {
-        return Decision::Nothing(held);
-    }
-    write_once(situation, status, reason, text, Decision::Nothing(held))
+fn refuse(case: &Case<'_>, reason: CorrectedReason, text: &str, held: Held) -> Decision {
+    let is_certain = case.situation.surroundings.scope_complete;
+    let written = if is_certain { case.write_once(&case.status, reason, text) } else { None };
+    written.unwrap_or(Decision::Nothing(held))
 }
 
-fn take_up(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Option<Decision> {
-    let was_refused = status.reason.is_some_and(CorrectedReason::is_held_by_another);
-    if !was_refused {
+fn take_up(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
+    if !status.reason.is_some_and(CorrectedReason::is_held_by_another) {
         return None;
     }
     if !situation.surroundings.scope_complete {
         return Some(Decision::Nothing(Held::ScopeIncomplete));
     }
     Some(Decision::TakeUp {
-        resource: resource.clone(),
+        resource: case.resource.clone()?,
         holders: Holders::parse(&status.text).named,
         status: status.freed(situation.object.generation),
     })

@@ -8,7 +8,7 @@ use drift_api::{
 use drift_language::TargetState;
 
 use crate::engine::correction_limits::Room;
-use crate::engine::corrections::{Action, Correction, Held};
+use crate::engine::corrections::{Action, Correction};
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::memory::ObjectMemory;
 
@@ -184,27 +184,6 @@ impl Situation<'_> {
         let correction = correction.noting_create(repeated, ObjectInputs::of(self.object), found);
         let was_begun = self.memory.delay.left_unseen(&correction.asked_for());
         Correction { was_begun, ..correction }
-    }
-
-    /// Returns the external resource that the object names, if the target permits any action on it.
-    ///
-    /// # Errors
-    /// Returns the reason why no action is permitted.
-    pub fn permitted_resource(&self) -> Result<ResourceName, Held> {
-        let facts = self.facts;
-        match facts.suspended {
-            None => return Err(Held::TemplateFails),
-            Some(true) => return Err(Held::Suspended),
-            Some(false) => {}
-        }
-        if self.object.paused {
-            return Err(Held::Paused);
-        }
-        match facts.allowed {
-            None => Err(Held::TemplateFails),
-            Some(false) => Err(Held::NotAllowed),
-            Some(true) => self.named().ok_or(Held::TemplateFails),
-        }
     }
 
     /// Returns the external resource that the object names; `None` if its name is unknown.

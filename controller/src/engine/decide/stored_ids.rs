@@ -1,28 +1,28 @@
-//! The decision for an object whose stored ids another writer changed or removed.
+//! Guards by the ids that the steps stored in the object's status.
 
-use drift_api::{CorrectedReason, CorrectionStatus};
+use drift_api::CorrectedReason;
 
-use super::status_writes::write_once;
+use super::state::Case;
 use crate::engine::corrections::Held;
 use crate::engine::decide::decision::Decision;
-use crate::engine::decide::situation::Situation;
 
-/// Returns the decision that replaces every request; `None` if all ids are those that the steps stored.
-pub(super) fn without_stored_ids(situation: &Situation<'_>, status: &CorrectionStatus) -> Option<Decision> {
-    let Situation { facts, target, .. } = situation;
-    let is_stored = |name: &str| target.stores.iter().any(|stored| **stored == *name);
-    let changed = status.ids.describe_changed(&facts.stored, is_stored)?;
+/// Another writer changed or removed an id that the steps stored.
+pub(super) fn changed(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
+    let is_stored = |name: &str| situation.target.stores.iter().any(|stored| **stored == *name);
+    let changed = status.ids.describe_changed(&situation.facts.stored, is_stored)?;
     let text = format!(
         "another writer changed or removed {changed}, which identifies the external resource: nothing is created, updated or \
          deleted until it is set back, or the object gives the resource up"
     );
-    let held = Decision::Nothing(Held::StoredIdChanged);
-    Some(write_once(situation, status, CorrectedReason::StoredIdChanged, &text, held))
+    let written = case.write_once(status, CorrectedReason::StoredIdChanged, &text);
+    written.or(Some(Decision::Nothing(Held::StoredIdChanged)))
 }
 
-/// Returns the record of an object whose ids are set back. Its number is raised, because the present verdict may be that
-/// of a poll without the id.
-pub(super) fn polled_first(situation: &Situation<'_>, status: &CorrectionStatus) -> Option<Decision> {
+/// The ids are set back. The number of the record is raised, because the present verdict may be that of a poll without
+/// the id.
+pub(super) fn set_back(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
     let was_changed = status.reason == Some(CorrectedReason::StoredIdChanged);
     let set_back = || status.in_doubt("the stored id is set back; it is polled first", situation.object.generation);
     was_changed.then(|| Decision::WriteStatus(set_back()))
@@ -33,6 +33,7 @@ mod tests {
     use super::*;
     use crate::engine::corrections::Action;
     use crate::engine::fixtures::{Scene, owns, set_corrected, status};
+    use drift_api::CorrectionStatus;
     use drift_api::{ObservedReason, StoredIds};
     use serde_json::{Value, json};
 

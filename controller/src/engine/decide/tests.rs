@@ -8,9 +8,10 @@ use crate::engine::fixtures::{
 };
 use crate::engine::memory::ObjectMemory;
 use drift_api::{
-    ClaimedName, DesiredHash, DifferingFields, JobStage, NotedSecrets, SecretMark, SecretMarks, SecretVersion, Tag,
+    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, JobStage, NotedSecrets,
+    ObservedReason, SecretMark, SecretMarks, SecretVersion, Tag,
 };
-use drift_language::Mode;
+use drift_language::{Existing, Mode};
 use serde_json::json;
 use std::time::Duration;
 

@@ -1,23 +1,23 @@
-//! The decision on another create while the result of the last one is unknown.
+//! The guard of another create while the result of the last one is unknown.
 
-use drift_api::{CorrectedReason, CorrectionStatus, UnseenCreate};
+use drift_api::{CorrectedReason, UnseenCreate};
 use drift_language::RepeatedCreate;
 
-use super::status_writes::write_once;
+use super::state::Case;
 use crate::engine::correction_limits::RETRY_EVERY;
-use crate::engine::corrections::Held;
 use crate::engine::corrections::unseen_create::MAX_KEYED_REPEATS;
+use crate::engine::corrections::{Action, Held};
 use crate::engine::decide::decision::Decision;
-use crate::engine::decide::situation::Situation;
 
 /// Number of creates that are sent without a person while the result of the first is unknown. The second one ends an
 /// outage of the external system without a person, at the price of one duplicate.
 const WITHOUT_PERSON: u32 = 2;
 
-/// Returns the decision that replaces another create; `None` if it may be sent.
-pub(super) fn without_knowledge(situation: &Situation<'_>, status: &CorrectionStatus) -> Option<Decision> {
-    let Situation { object, target, memory, now, .. } = situation;
-    let unseen = situation.unseen_create(status)?;
+/// The last create may have made a resource that the read does not find.
+pub(super) fn unknown(case: &Case<'_>) -> Option<Decision> {
+    let Case { situation, status, .. } = case;
+    let (object, target, memory, now) = (situation.object, situation.target, situation.memory, situation.now);
+    let unseen = situation.unseen_create(status).filter(|_| case.is_for(Action::Create))?;
     let may_repeat = match target.repeated_create {
         RepeatedCreate::Harmless => true,
         RepeatedCreate::Keyed => unseen.sent <= MAX_KEYED_REPEATS,
@@ -28,11 +28,11 @@ pub(super) fn without_knowledge(situation: &Situation<'_>, status: &CorrectionSt
     }
     let until = memory.delay.last_begun() + RETRY_EVERY;
     let wait = match unseen.sent < WITHOUT_PERSON {
-        true if *now >= until => return None,
+        true if now >= until => return None,
         true => Decision::Wait { until, why: Held::CreationInDoubt },
         false => Decision::Nothing(Held::CreationInDoubt),
     };
-    Some(write_once(situation, status, CorrectedReason::CreationInDoubt, &text(unseen), wait))
+    case.write_once(status, CorrectedReason::CreationInDoubt, &text(unseen)).or(Some(wait))
 }
 
 fn text(unseen: UnseenCreate) -> String {
@@ -56,6 +56,7 @@ mod tests {
     use crate::engine::fixtures::{
         Scene, at, correction, desired_hash, doubtful, owns, refused, set_corrected, status,
     };
+    use drift_api::CorrectionStatus;
     use drift_api::{DesiredHash, ObservedReason, Tag};
     use serde_json::json;
 
