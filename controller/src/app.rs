@@ -3,6 +3,7 @@
 //! Only this file knows all parts. The shutdown order matters: no new work begins, running external calls finish and
 //! are recorded, then the Lease is released. So no other controller starts while this one still acts.
 
+use axum::Router;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -35,7 +36,6 @@ use crate::run::attestation;
 use crate::run::clean_up::{ConditionCleaner, FinalizerCleaner};
 use crate::run::context::Context;
 use crate::run::handover::Handovers;
-use crate::run::held_objects::{self, Board};
 use crate::run::metrics::Metrics;
 use crate::run::published_holds::PublishedHolds;
 use crate::run::secrets::Secrets;
@@ -169,7 +169,6 @@ impl Program {
             rights,
             events,
             metrics: Metrics::register(&mut registry),
-            board: Board::default(),
             holds: PublishedHolds::default(),
             cleaned: CleanedObjects::register(&mut registry),
             health: site.health.clone(),
@@ -184,8 +183,7 @@ impl Program {
             identities: Identities::default(),
             handovers: Handovers::default(),
         };
-        let routes = held_objects::routes(context.board.clone());
-        site.spawn("admin", admin.serve(site.health.clone(), registry, routes, site.stop.clone()));
+        site.spawn("admin", admin.serve(site.health.clone(), registry, Router::new(), site.stop.clone()));
         Self {
             context,
             patience: settings.clean_up.clean_up_after,

@@ -1,4 +1,4 @@
-//! The admin ports: the poller's status page shows the conditions of objects, the controller's `/objects` what it holds.
+//! The poller's status page shows the conditions of objects.
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::programs::{Options, Program, Which};
@@ -76,33 +76,6 @@ async fn the_page_shows_the_conditions_of_objects() -> Result<()> {
         let standby = world.start(Which::Poller, standby).await?;
         let (_, page) = standby.page("/").await?;
         ensure!(page.contains("This replica stands by"), "{page}");
-        Ok(())
-    })
-    .await
-}
-
-#[tokio::test]
-async fn the_controller_lists_held_objects() -> Result<()> {
-    World::run("held", async |world| {
-        let toxiproxy = world.start_toxiproxy().await?;
-        world.apply_target(&Target::shipped(world, toxiproxy.url())?.polled_when_asked()).await?;
-        let controller = world.start_controller().await?;
-        let spec = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:9", "enabled": false});
-        let paused = json!({"annotations": {"driftpoller.dev/paused": "true"}});
-        world.create_proxy_with("waits", paused, spec).await?;
-        world.start_poller().await?;
-        let row =
-            json!({"target": "proxies", "object": format!("{}/waits", world.objects_namespace()), "why": "paused", "until": null});
-        for path in ["/objects", "/objects?why=paused&search=waits"] {
-            wait::until("the held object", wait::DEADLINE, async || {
-                let found = json_of(&controller, path).await?;
-                Ok(if found["objects"] == json!([row]) { Seen::Met(()) } else { Seen::Instead(found.to_string()) })
-            })
-            .await?;
-        }
-        ensure!(json_of(&controller, "/objects?why=breaker_open").await?["matching"] == 0);
-        let (status, text) = controller.page("/objects?why=breaker").await?;
-        ensure!(status == 400 && text.starts_with("why is one of no_verdict, "), "{status} {text}");
         Ok(())
     })
     .await

@@ -57,7 +57,7 @@ impl Deletion {
             Some(Ending::Deleted) => vec![
                 "the external resource is deleted as far as the requests shown are sent and accepted, then the finalizer is taken off"
                     .to_owned(),
-                "/objects of the controller's admin port lists every held deletion; what another object names too is left"
+                "a resource that another object names too is left"
                     .to_owned(),
             ],
         }

@@ -243,8 +243,7 @@ impl Explanation {
             return Vec::new();
         }
         let follows = format!("a correction ({}), as far as this can be seen from here", self.action.unwrap_or("none"));
-        let rest = "the controller's Lease lists no hold of it; /objects of the controller's admin port lists every held object";
-        vec![follows, rest.to_owned()]
+        vec![follows, "the controller's Lease lists no hold of it".to_owned()]
     }
 
     /// For programs.

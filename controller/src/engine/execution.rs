@@ -7,7 +7,6 @@
 
 mod end;
 mod progress;
-mod progress_reports;
 mod readiness;
 mod recording;
 mod sending;
@@ -51,8 +50,6 @@ enum Stage {
     TakingBack,
     Rendering(usize),
     Sending(usize),
-    /// Writes the progress of the request of this index to the object.
-    TellingProgress(usize),
     Recording(Box<Recording>),
 }
 
@@ -121,7 +118,6 @@ impl Execution {
                 Step::End(ExecutionEnd::CalledOff)
             }
             (Stage::Sending(index), event) => self.sent(*index, event),
-            (Stage::TellingProgress(index), event) => self.told_progress(*index, event),
             (Stage::Recording(_), event) => self.recording(event),
             (Stage::Opening, Event::Read(Ok(None))) => Step::End(ExecutionEnd::Gone),
             _ => Step::End(ExecutionEnd::Nothing),

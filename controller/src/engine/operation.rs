@@ -3,10 +3,10 @@
 //! [`Execution`] defines the order of the steps. If a correction lacks a Secret, the object is not read live. A pause
 //! holds no places. Recording an outcome needs no place at a host or within the target's limits.
 
-use drift_api::{LeanObject, Moment, ObjectInputs, ObjectRef, ResourceName};
+use drift_api::{JobStage, LeanObject, Moment, ObjectInputs, ObjectRef, ResourceName};
 
 use crate::engine::correction_limits::Taken;
-use crate::engine::corrections::{Correction, Held, Sighting};
+use crate::engine::corrections::{Correction, Held};
 use crate::engine::decide::decision::Decision;
 use crate::engine::execution::{Event, Execution, ExecutionEnd, Interrupt, Purpose, Step, Write};
 
@@ -163,10 +163,9 @@ impl OngoingDecision {
 
     /// Records the progress of a Job. The first call releases the correction's place. Returns `Some` if there is news:
     /// inside, the reason for missing progress, or `None` if the Job makes progress.
-    pub fn note_sighting(&mut self, sighting: Option<&Sighting>) -> Option<Option<Held>> {
+    pub fn note_stage(&mut self, stage: Option<JobStage>) -> Option<Option<Held>> {
         let gives_place_back = self.taken.as_mut().is_some_and(Taken::begin_job);
-        let held = sighting.and_then(|sighting| Held::of_job(sighting.stage));
-        (gives_place_back || sighting.is_some()).then_some(held)
+        (gives_place_back || stage.is_some()).then_some(stage.and_then(Held::of_job))
     }
 
     fn follow(&mut self, event: Event, now: Moment) -> Next {

@@ -26,7 +26,7 @@ use crate::engine::decide::decision::Decision;
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::memory::ObjectMemory;
 use crate::engine::objects::deletions::Deletions;
-use crate::engine::objects::held_objects::{HeldCounts, HeldQuestion, Holdings, TargetHeld, holdings};
+use crate::engine::objects::held_objects::{HeldCounts, TargetHeld};
 use crate::engine::objects::object_store::{Handover, ObjectStore, SharedFacts};
 use crate::engine::objects::waiting_lines::Lines;
 use housekeeping::{HOUSEKEEPING, Schedule};
@@ -134,13 +134,6 @@ impl<P: SharedState> Target<P> {
             Input::Tick => self.tick(now),
         }
         std::mem::take(&mut self.effects)
-    }
-
-    /// Returns the held objects that match the question.
-    #[must_use]
-    pub fn holdings(&self, question: &HeldQuestion) -> Holdings {
-        let object = |uid: &Uid| Some((&self.objects.object(uid)?.id, self.queue.due_at(uid)));
-        holdings(&self.text.name, self.held.all(), object, question)
     }
 
     /// Returns true once [`Input::TermEnded`] was taken in.

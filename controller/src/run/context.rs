@@ -16,7 +16,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::engine::decide::attestation::Attestations;
 use crate::run::handover::Handovers;
-use crate::run::held_objects::Board;
 use crate::run::metrics::Metrics;
 use crate::run::published_holds::PublishedHolds;
 use crate::run::requests::{FRESH_LEASE, RequestSender};
@@ -53,8 +52,6 @@ pub struct Context {
     pub events: EventWriter,
     /// Counters of this program.
     pub metrics: Metrics,
-    /// Routes queries about held objects to the targets.
-    pub board: Board,
     /// The holds on the Lease. Open breakers outlive a term.
     pub holds: PublishedHolds,
     /// Counter of cleaned objects.

@@ -5,7 +5,6 @@ pub(crate) mod clean_up;
 pub mod context;
 pub mod executor;
 pub mod handover;
-pub mod held_objects;
 pub mod metrics;
 pub mod notices;
 pub mod published_holds;

@@ -19,7 +19,6 @@ use crate::engine::objects::object_store::Handover;
 use crate::engine::{Effect, Input, Now, Operation, Report, Target, Work};
 use crate::run::context::Context;
 use crate::run::executor::Executor;
-use crate::run::held_objects::Asked;
 use shared_handles::SharedHandles;
 
 /// If the loop has not run for this long, liveness fails and the kubelet restarts the Pod. It is far above the time for
@@ -35,8 +34,6 @@ pub struct TargetActor {
     context: Arc<Context>,
     inputs: mpsc::UnboundedSender<Input>,
     inbox: mpsc::UnboundedReceiver<Input>,
-    /// Queries for held objects.
-    holdings: mpsc::Receiver<Asked>,
     /// Running executions, each with the channel of its operations.
     running: HashMap<Uid, mpsc::UnboundedSender<Box<Work>>>,
     wake: Moment,
@@ -51,7 +48,6 @@ impl TargetActor {
         let shared = SharedHandles::new(context.clone(), executor.clone());
         Self {
             engine: Target::new(executor.target.clone(), shared, handover),
-            holdings: context.board.join(&executor.target.name),
             executor,
             context,
             inputs,
@@ -80,7 +76,6 @@ impl TargetActor {
                 () = term.cancelled(), if !self.engine.has_term_ended() => self.step(Input::TermEnded),
                 Ok(()) = configuration.changed() => self.note_state(&configuration.borrow_and_update().clone()),
                 Some(input) = self.inbox.recv() => self.step(input),
-                Some(asked) = self.holdings.recv() => asked.answer_with(|question| self.engine.holdings(question)),
                 Ok(()) = attestations.changed() => self.step(Input::AttestationChanged),
                 wake = self.engine.program.next_wake() => self.step(match wake {
                     Wake::Object(uid) => Input::Concerned(uid),
@@ -109,7 +104,6 @@ impl TargetActor {
         if self.context.term.is_cancelled() && !self.engine.has_term_ended() {
             self.step(Input::TermEnded);
         }
-        self.holdings.close();
         let (handover, effects) = self.engine.supersede(now());
         effects.into_iter().for_each(|effect| self.perform(effect));
         if self.engine.is_at_work() {

@@ -26,7 +26,6 @@ use drift_controller::engine::{Answer, Next, OngoingDecision};
 use drift_controller::run::context::Context;
 use drift_controller::run::executor::{Executor, ReportedCauses};
 use drift_controller::run::handover::Handovers;
-use drift_controller::run::held_objects::Board;
 use drift_controller::run::metrics::Metrics;
 use drift_controller::run::notices::Announcer;
 use drift_controller::run::published_holds::PublishedHolds;
@@ -333,7 +332,6 @@ async fn executor(
         rights: RightsNeeded::default(),
         events,
         metrics: Metrics::default(),
-        board: Board::default(),
         holds: PublishedHolds::default(),
         cleaned: CleanedObjects::default(),
         health: Health::default(),

@@ -127,8 +127,7 @@ impl Installation {
     pub(super) async fn addresses(&self, outside: (&str, &str)) -> String {
         let programs = self.programs.lock().await;
         let line = |program: &Program| {
-            let pages =
-                if program.which() == Which::Poller { "/, /readyz, /metrics" } else { "/objects, /readyz, /metrics" };
+            let pages = if program.which() == Which::Poller { "/, /readyz, /metrics" } else { "/readyz, /metrics" };
             format!("\n  {:<17}{} has {pages}", program.which().name(), program.admin_url())
         };
         let programs: String = programs.iter().map(line).collect();

@@ -49,8 +49,8 @@ impl Tenant<'_> {
 
 async fn wait_until_limited(controller: &Program, name: &str) -> Result<()> {
     wait::until(format!("{name} to wait for the limits"), wait::DEADLINE, async || {
-        let (_, held) = controller.page("/objects?why=limited").await?;
-        Ok(if held.contains(name) { Seen::Met(()) } else { Seen::Instead(held) })
+        let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "limited")]);
+        Ok(if held > 0.0 { Seen::Met(()) } else { Seen::Instead(held.to_string()) })
     })
     .await
 }

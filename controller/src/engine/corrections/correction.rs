@@ -9,9 +9,7 @@ use drift_api::{
 };
 
 use crate::engine::corrections::claim::Action;
-use crate::engine::corrections::outcome::{
-    Code, Doubt, FailedStep, Outcome, Reach, Refusal, Sighting, Uncertainty, Unstored,
-};
+use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty, Unstored};
 
 /// Text of a deletion that found nothing, until a poll decides.
 const FOUND_NOTHING: &str =
@@ -154,12 +152,6 @@ impl Correction {
     /// Returns true if the current claim permits only a create.
     fn creates_only(&self) -> bool {
         matches!(self.before.claim, Some(Claim::Claims(_))) && self.action != Action::Nudge
-    }
-
-    /// Returns the same status with the progress of the Job.
-    #[must_use]
-    pub fn seen(&self, sighting: &Sighting) -> CorrectionStatus {
-        self.underway(&format!("{}: {}: {}", self.action.as_str(), Code::Job.short(), sighting.because))
     }
 
     /// Returns the outcome of a step in doubt. A replacement that has written is not restarted on the old verdict: the

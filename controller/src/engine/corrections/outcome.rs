@@ -43,9 +43,9 @@ pub enum StepOutcome {
     Unstored(String),
     /// The request may or may not have taken effect.
     Indefinite(Uncertainty),
-    /// The work was started and continues by itself, so the same step checks its progress again. A progress report is
-    /// present if people should see it.
-    Open(Option<Sighting>),
+    /// The work was started and continues by itself, so the same step checks its progress again. The stage is present if
+    /// people should see it.
+    Open(Option<JobStage>),
     /// Nothing was done, and the correction is decided anew.
     NotNow {
         /// Delay before the new decision.
@@ -82,15 +82,6 @@ impl StepOutcome {
     pub const fn is_accepted(&self) -> bool {
         matches!(self, Self::Accepted | Self::NotThere | Self::Underway { .. })
     }
-}
-
-/// Progress of work that was started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sighting {
-    /// Current stage. Only a later stage is reported.
-    pub stage: JobStage,
-    /// Text for people.
-    pub because: String,
 }
 
 /// Result code of a response.

@@ -1,15 +1,15 @@
 use super::*;
 use crate::engine::correction_limits::Room;
 use crate::engine::corrections::outcome::Unstored;
-use crate::engine::corrections::{Correction, Doubt, FailedStep, Outcome, Reach, Sighting};
+use crate::engine::corrections::{Correction, Doubt, FailedStep, Outcome, Reach};
 use crate::engine::fixtures::{
     CORRECT_HASH, Scene, at, claims, correction, desired_hash, doubtful, moved, owns, refused, set_corrected, status,
     target,
 };
 use crate::engine::memory::ObjectMemory;
 use drift_api::{
-    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, JobStage, NotedSecrets,
-    ObservedReason, SecretMark, SecretMarks, SecretVersion, Tag,
+    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets, ObservedReason,
+    SecretMark, SecretMarks, SecretVersion, Tag,
 };
 use drift_language::{Existing, Mode};
 use serde_json::json;
@@ -620,9 +620,8 @@ fn each_job_is_announced_and_found_again_after_a_crash() {
     let scene = Scene::new().with(|scene| scene.target.by_job = true);
     let Decision::Correct(first) = scene.decide() else { unreachable!("{:?}", scene.decide()) };
     assert!(first.is_announced() && !first.claim_first, "an update of what is ours too");
-    // Every later process follows the same Job, even if the earlier one recorded its progress.
-    let seen = Sighting { stage: JobStage::WithoutPod, because: "it has no Pod yet".to_owned() };
-    let mut current = first.seen(&seen);
+    // Every later process follows the same Job.
+    let mut current = first.underway("create");
     for process in 0..3 {
         let mut scene = scene.clone();
         if current.reason == Some(CorrectedReason::CorrectionStarted) {
@@ -633,7 +632,7 @@ fn each_job_is_announced_and_found_again_after_a_crash() {
         let Decision::Correct(next) = decision else { unreachable!("{decision:?}") };
         assert_eq!(next.asked_for(), first.asked_for(), "{process}");
         assert!(!next.is_announced(), "what stands says it already");
-        current = if process == 0 { current } else { next.seen(&seen) };
+        current = if process == 0 { current } else { next.underway("create") };
     }
 }
 

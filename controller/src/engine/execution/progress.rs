@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use drift_api::condition::{NotedSecrets, StatusFields};
-use drift_api::requests::job::JobStage;
 
 use crate::engine::corrections::outcome::Outcome;
 use crate::engine::rendering::plan::Plan;
@@ -31,10 +30,6 @@ pub(super) struct Progress {
     pub(super) item: Option<Arc<str>>,
     /// True if a sent write continues by itself.
     pub(super) is_open: bool,
-    /// Last reported stage of a Job.
-    pub(super) told: Option<JobStage>,
-    /// Stage whose report is being written.
-    pub(super) telling: Option<JobStage>,
     /// Secrets that the previous record listed.
     pub(super) noted: NotedSecrets,
     /// Secrets in writes that the external system accepted, or may have received.

@@ -231,7 +231,10 @@ impl Execution {
         self.progress.found |= is_write && is_accepted;
         let step = self.failed(index, if asked_nobody { Reach::Unsent } else { self.reach(index, did_nothing) });
         match answer {
-            StepOutcome::Open(sighting) => self.go_on(index, sighting),
+            StepOutcome::Open(_) => {
+                self.progress.is_open = true;
+                self.send(index)
+            }
             StepOutcome::NotNow { pause } => self.put_off(index, pause),
             StepOutcome::Overtaken => self.not_sent(index),
             StepOutcome::LeftBehind => self.record(Outcome::AllSkipped),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::engine::corrections::{Action, Doubt, Refusal, Sighting, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Action, Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::engine::fixtures::{bare_object, correction};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 
@@ -208,44 +208,16 @@ fn begun_job() -> Execution {
 }
 
 fn open(stage: Option<JobStage>) -> Event {
-    answered(StepOutcome::Open(stage.map(|stage| Sighting { stage, because: format!("{stage:?}") })))
+    answered(StepOutcome::Open(stage))
 }
 
 #[test]
-fn each_later_stage_of_a_job_is_told_once() {
+fn a_job_is_looked_at_until_its_end() {
     let mut job = begun_job();
-    for stage in [JobStage::WithoutPod, JobStage::PodNotReady, JobStage::Running] {
-        let step = job.next(open(Some(stage)));
-        let Step::Write(Write::Status(status, Purpose::Word)) = step else { unreachable!("{step:?}") };
-        assert_eq!(status.text, format!("update: the Job: {stage:?}"));
-        assert_eq!((status.reason, status.correction), (Some(CorrectedReason::CorrectionStarted), 7));
-        assert_eq!(job.next(Event::Written(Ok(state(5)))), send(1, false));
-        assert_eq!(job.next(open(Some(stage))), send(1, false), "said");
-        assert_eq!(job.next(open(Some(JobStage::WithoutPod))), send(1, false), "no step back");
+    for stage in [Some(JobStage::WithoutPod), Some(JobStage::Running), None] {
+        assert_eq!(job.next(open(stage)), send(1, false), "nothing is written for a stage");
     }
     assert_eq!(outcome(&job.next(ACCEPTED)).reason, Some(CorrectedReason::CorrectionApplied));
-    assert_eq!(begun_job().next(open(Some(JobStage::Running))), send(1, false), "as it should");
-}
-
-#[test]
-fn what_could_not_be_told_of_a_job_stops_nothing() {
-    let refused = Failure::Refused("a missing right".to_owned());
-    for failure in [Failure::Gone, refused, Failure::Unavailable, Failure::NotLeading] {
-        let mut job = begun_job();
-        job.next(open(Some(JobStage::WithoutPod)));
-        assert_eq!(job.next(Event::Written(Err(failure))), send(1, false));
-        assert_eq!(job.next(open(Some(JobStage::WithoutPod))), send(1, false), "no write for each look");
-    }
-    let mut job = begun_job();
-    job.next(open(Some(JobStage::WithoutPod)));
-    assert_eq!(job.next(Event::Written(Err(Failure::Moved))), Step::ReadAgain);
-    assert_eq!(job.next(Event::Read(Ok(Some(state(6))))), send(1, false));
-    assert!(matches!(job.next(open(Some(JobStage::WithoutPod))), Step::Write(_)), "onto what stands by now");
-    job.next(Event::Written(Ok(state(7))));
-    job.next(open(Some(JobStage::Running)));
-    job.next(Event::Written(Err(Failure::Moved)));
-    job.next(Event::Read(Ok(Some(state(8)))));
-    assert!(matches!(job.next(open(Some(JobStage::Running))), Step::Write(_)), "that it runs is not forgotten");
 }
 
 #[test]

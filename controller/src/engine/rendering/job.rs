@@ -16,9 +16,7 @@ use drift_systems::RefusalReason;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::engine::corrections::{
-    Action, AskedFor, Code, Correction, Doubt, Refusal, Sighting, StepOutcome, Uncertainty,
-};
+use crate::engine::corrections::{Action, AskedFor, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
@@ -172,13 +170,9 @@ impl CorrectionJob {
             JobReply::Clear => StepOutcome::Accepted,
             JobReply::Occupied => StepOutcome::NotNow { pause: UNTIL_OTHERS_END },
             JobReply::Refused(refusal) => judge_refusal(refusal.clone()),
-            JobReply::Open(stage) => StepOutcome::Open(stage.map(|stage| self.sighting(stage))),
+            JobReply::Open(stage) => StepOutcome::Open(*stage),
             JobReply::Ended(end) => self.judge_end(end),
         }
-    }
-
-    fn sighting(&self, stage: JobStage) -> Sighting {
-        Sighting { stage, because: format!("{}: {}", self.name, words::of_stage(stage)) }
     }
 
     /// Judges the end of the Job. The next poll shows the remaining state in any case.

@@ -17,7 +17,7 @@ impl<P: SharedState> Target<P> {
         let Some(underway) = self.under_way.get_mut(uid) else { return };
         let stall = match &event {
             Event::Answered(answer) => match &answer.outcome {
-                StepOutcome::Open(sighting) => underway.ongoing.note_sighting(sighting.as_ref()),
+                StepOutcome::Open(stage) => underway.ongoing.note_stage(*stage),
                 _ => None,
             },
             _ => None,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Doubt, Sighting, StepOutcome};
+use crate::engine::corrections::outcome::{Doubt, StepOutcome};
 use crate::engine::decide::mass_drift_breaker::Transition;
 use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered, Write};
 use crate::engine::operation::Operation;
@@ -396,8 +396,7 @@ fn a_job_that_stalls_after_an_edit_holds_nothing() {
         if is_superseded {
             assert!(held(&bench.engine.supersede(bench.now).1).is_empty());
         }
-        let stalled = Sighting { stage: JobStage::WithoutPod, because: "no Pod".to_owned() };
-        let effects = bench.done(answered(StepOutcome::Open(Some(stalled))));
+        let effects = bench.done(answered(StepOutcome::Open(Some(JobStage::WithoutPod))));
         assert_eq!(held(&effects).is_empty(), is_superseded, "{effects:?}");
     }
 }

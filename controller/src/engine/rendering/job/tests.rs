@@ -102,26 +102,6 @@ fn a_failure_says_how_far_it_came() {
 }
 
 #[test]
-fn a_job_that_stands_still_says_where() {
-    let job = job_of(|_, _| {}).unwrap();
-    assert_eq!(job.judge(&JobReply::Open(None)), StepOutcome::Open(None), "a Pod takes seconds to run");
-    let of_stage = |stage| match job.judge(&JobReply::Open(Some(stage))) {
-        StepOutcome::Open(Some(sighting)) => (sighting.stage, sighting.because),
-        other => unreachable!("{other:?}"),
-    };
-    for (stage, words) in [
-        (JobStage::NotTakenUp, "it is not taken up yet: its spec.suspend may hold it"),
-        (JobStage::WithoutPod, "it has no Pod yet: a quota or an admission rule may refuse it"),
-        (JobStage::PodNotReady, "its Pod is not ready yet: a node or its image may be missing"),
-        (JobStage::Running, "its Pod runs by now"),
-    ] {
-        let (seen, because) = of_stage(stage);
-        assert_eq!(seen, stage);
-        assert!(because.starts_with(&format!("{}: {words}", job.name)), "{because}");
-    }
-}
-
-#[test]
 fn a_job_that_cannot_be_seen_is_in_doubt() {
     let job = job_of(|_, _| {}).unwrap();
     let refusal = |status| ApiRefusal { status: Some(status), sentence: "why".to_owned(), retry_after: None };

@@ -10,22 +10,6 @@ use super::JobEnd;
 /// Reason given by Kubernetes if a Job exceeds its `activeDeadlineSeconds`.
 const OUT_OF_TIME: &str = "DeadlineExceeded";
 
-/// Describes the stage of a Job that should have progressed further, or that now did.
-pub(super) const fn of_stage(stage: JobStage) -> &'static str {
-    match stage {
-        JobStage::NotTakenUp => {
-            "it is not taken up yet: its spec.suspend may hold it, or no controller of Jobs may be at work"
-        }
-        JobStage::WithoutPod => {
-            "it has no Pod yet: a quota or an admission rule may refuse it, which the Events of the Job tell"
-        }
-        JobStage::PodNotReady => {
-            "its Pod is not ready yet: a node or its image may be missing, which the Events of the Pod tell"
-        }
-        JobStage::Running => "its Pod runs by now",
-    }
-}
-
 /// Describes the end of a Job. Ends with a dedicated outcome have no text here.
 pub(super) fn of_end(end: &JobEnd) -> String {
     match end {
