@@ -22,9 +22,11 @@ fn found_by(head: &str) -> Vec<&str> {
     head.lines().filter_map(|line| line.strip_prefix("Found by: ")).collect()
 }
 
-/// Returns the tests in the files of this folder below the composed histories' one.
-fn tests(files: impl Iterator<Item = std::path::PathBuf>) -> Vec<String> {
-    let text: String = files.map(|file| fs::read_to_string(file).unwrap()).collect();
+/// Returns the known histories: every test of the composed histories that is not in `main.rs`.
+fn histories() -> Vec<String> {
+    let files = fs::read_dir(root().join("e2e/tests/composed")).unwrap().map(|entry| entry.unwrap().path());
+    let text: String =
+        files.filter(|file| !file.ends_with("main.rs")).map(|file| fs::read_to_string(file).unwrap()).collect();
     text.split("#[test]\nfn ").skip(1).map(|test| test.split('(').next().unwrap().to_owned()).collect()
 }
 
@@ -45,20 +47,27 @@ fn each_mutant_applies_to_the_sources() {
 
 #[test]
 fn each_mutant_says_who_must_find_it() {
-    let composed = fs::read_dir(root().join("e2e/tests/composed")).unwrap().map(|entry| entry.unwrap().path());
-    let tests = tests(composed);
+    let histories = histories();
     for (name, head) in heads() {
         let fault = head.lines().next().unwrap_or_default();
-        assert!(
-            fault.ends_with('.') && !fault.starts_with("Found by"),
-            "{name} begins with no sentence about its fault"
-        );
+        let is_sentence = fault.ends_with('.') && !fault.starts_with("Found by");
+        assert!(is_sentence, "the first line of e2e/mutants/{name} does not say in a sentence what is wrong");
         let found_by = found_by(&head);
-        assert!(!found_by.is_empty(), "{name} lacks a line `Found by: HISTORY` or `Found by: {RANDOM}`");
-        let unknown: Vec<_> = found_by
-            .into_iter()
-            .filter(|history| *history != RANDOM && !tests.iter().any(|test| test == history))
-            .collect();
-        assert!(unknown.is_empty(), "{name} names histories that e2e/tests/composed lacks: {unknown:?}");
+        assert!(!found_by.is_empty(), "e2e/mutants/{name} lacks a line `Found by: HISTORY` or `Found by: {RANDOM}`");
+        let is_unknown = |history: &&&str| **history != RANDOM && !histories.iter().any(|known| known == **history);
+        let unknown: Vec<_> = found_by.iter().filter(is_unknown).collect();
+        assert!(unknown.is_empty(), "e2e/mutants/{name} names histories that e2e/tests/composed lacks: {unknown:?}");
     }
+}
+
+#[test]
+fn each_known_history_must_find_a_mutant() {
+    let heads = heads();
+    let found: Vec<&str> = heads.values().flat_map(|head| found_by(head)).collect();
+    let idle: Vec<_> = histories().into_iter().filter(|history| !found.contains(&history.as_str())).collect();
+    assert!(
+        idle.is_empty(),
+        "no patch in e2e/mutants is found by {idle:?}. Make the smallest fault that the history must find, add its \
+         `git diff` as a patch with a line `Found by: HISTORY`, and see it found by `.ci/mutants NAME`"
+    );
 }
