@@ -4,9 +4,9 @@
 //! it does not reach its state any more.
 
 use crate::events::Event::{
-    Absence, Advance, Alter, Attend, Bar, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Move, NeverDone,
-    Pass, Pause, RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip, StripFinalizer,
-    TakeSecret, Target,
+    Absence, Advance, Alter, Ask, Attend, Bar, Configure, Crash, Create, Delete, Deliver, Edit, List, Make, Move,
+    NeverDone, Pass, Pause, RefuseCredential, RefuseStatus, Relabel, Remove, Replay, Rest, SetBack, Step, Strip,
+    StripFinalizer, TakeSecret, Target,
 };
 use crate::events::{Event, apply};
 use crate::history::History;
@@ -159,6 +159,22 @@ fn what_no_read_shows_is_created_once() {
 }
 
 #[test]
+fn a_poll_before_a_request_does_not_answer_it() {
+    let polled = [Rest, Pass(23), Step(Poller, 0, Fault::None), Ask { object: 0, request: 3 }];
+    let created = [Create { object: 0, resource: 0, value: 0, labels: 1 }];
+    ends_well(active(Text { adopt: true, ..PLAIN }, created), polled, Ending::Free);
+}
+
+#[test]
+fn a_verdict_before_two_edits_is_not_acted_on() {
+    let begun = active(PLAIN, [Create { object: 0, resource: 0, value: 1, labels: 1 }, Rest, Pass(3)]);
+    let polled = [Advance(Poller, 4), Attend(Poller), Advance(Poller, 4)];
+    // The desired state is the same again, and its generation is another one.
+    let edited = [0, 1].map(|value| Edit { object: 0, resource: 0, value });
+    ends_well(begun, polled.into_iter().chain(edited).chain([Rest]), Ending::StatusRefused);
+}
+
+#[test]
 fn a_replayed_verdict_is_not_acted_on() {
     let change = |value| Event::Change { resource: 0, value };
     // Drift that went by itself while the object was paused, so that no correction came after it.
@@ -268,34 +284,32 @@ fn a_claim_under_way_is_of_what_was_named() {
 /// The same target with adoption of existing resources.
 const ADOPTING: Text = Text { adopt: true, ..PLAIN };
 
-/// Returns a history in which an object that owns the first resource leaves its target. Another one waits, because the
-/// claim stays on the first one.
-fn claimed_by_one_that_left() -> Vec<Event> {
-    active(
-        ADOPTING,
-        [
-            Create { object: 0, resource: 0, value: 1, labels: 1 },
-            Create { object: 1, resource: 0, value: 2, labels: 3 },
-            Rest,
-            Pass(2),
-            Rest,
-            Pass(2),
-            Relabel { object: 0, labels: 0 },
-            Rest,
-        ],
-    )
+/// Returns a history in which an object that owns the first resource leaves its target, and a new one adopts the
+/// resource. The new one never waited for the first one, so it does not read its claim.
+fn adopted_meanwhile() -> Vec<Event> {
+    let owned = [Create { object: 0, resource: 0, value: 1, labels: 1 }, Rest, Pass(20), Rest];
+    let left = [Relabel { object: 0, labels: 0 }, Rest];
+    let adopted = [Create { object: 1, resource: 0, value: 2, labels: 1 }, Rest, Pass(20), Rest];
+    active(ADOPTING, owned.into_iter().chain(left).chain(adopted))
 }
 
 #[test]
 fn an_old_claim_that_comes_back_is_void() {
-    let back = || Relabel { object: 0, labels: 3 };
-    ends_well(claimed_by_one_that_left(), [back()], Ending::Free);
-    ends_well(claimed_by_one_that_left(), [back(), Delete { object: 0 }], Ending::Free);
-    ends_well(claimed_by_one_that_left(), [back(), Rest, Delete { object: 1 }, Rest], Ending::Free);
-    ends_well(claimed_by_one_that_left(), [RefuseStatus(true), back(), Rest, Crash(Controller), Rest], Ending::Free);
-    ends_well(claimed_by_one_that_left(), [back(), Edit { object: 0, resource: 1, value: 2 }], Ending::Free);
-    let change = Event::Change { resource: 0, value: 2 };
-    ends_well(claimed_by_one_that_left(), [back(), change, Rest, Strip { object: 0, observed: false }], Ending::Free);
+    let back = || Relabel { object: 0, labels: 1 };
+    let change = || Event::Change { resource: 0, value: 7 };
+    for events in [
+        vec![back()],
+        vec![back(), Delete { object: 0 }],
+        vec![back(), Rest, Delete { object: 1 }, Rest],
+        vec![RefuseStatus(true), back(), Rest, Crash(Controller), Rest],
+        vec![back(), Edit { object: 0, resource: 1, value: 2 }],
+        vec![back(), change(), Rest, Strip { object: 0, observed: false }],
+        vec![back(), Rest, Crash(Poller), change(), Rest],
+        vec![back(), Rest, Crash(Controller), change(), Rest],
+        vec![back(), Rest, Crash(Poller), Crash(Controller), change(), Rest],
+    ] {
+        ends_well(adopted_meanwhile(), events, Ending::Free);
+    }
 }
 
 #[test]
