@@ -30,6 +30,9 @@ impl Execution {
     /// object is removed.
     pub(super) fn record(&mut self, outcome: Outcome) -> Step {
         self.conclude_secrets(&outcome);
+        if self.progress.reached < self.progress.plan.deletion {
+            self.forget_create();
+        }
         let is_deletion = self.correction().is_some_and(|correction| correction.action == Action::Delete);
         if is_deletion && matches!(outcome, Outcome::Applied | Outcome::AllSkipped) {
             return self.corrected(outcome, None, false);

@@ -16,6 +16,7 @@ use super::step::{Event, Failure, Purpose, Rendered, Step, StepAnswer, Write};
 use super::{Execution, Stage};
 use crate::engine::corrections::outcome::Unstored;
 use crate::engine::corrections::{Action, Correction, Doubt, FailedStep, Outcome, Reach, StepOutcome, Uncertainty};
+use crate::engine::decide::decision::Decision;
 use crate::engine::decide::still_stands;
 
 impl Execution {
@@ -27,6 +28,7 @@ impl Execution {
         if index == deletion
             && let Some((_, underway)) = progress.underway.take_if(|(step, _)| *step < deletion)
         {
+            self.forget_create();
             return self.record(underway);
         }
         if index < progress.plan.steps.len() {
@@ -262,19 +264,31 @@ impl Execution {
 
     /// Handles an accepted write. In a deletion, the last write determines if the resource is gone.
     fn accepted(&mut self, index: usize, underway: Option<Outcome>) -> Step {
-        self.progress.wrote = true;
+        let is_first = !std::mem::replace(&mut self.progress.wrote, true);
         let deletes = index < self.progress.plan.deletion;
         self.progress.made |= !deletes;
         let lists_answers = self.progress.plan.steps.get(index).is_some_and(|step| step.lists_answers);
         // The list may be a page of several, so only an empty one shows that nothing is left.
         let rest = (deletes && lists_answers).then_some(Outcome::Underway { retry_after: None });
         match underway.or(rest) {
-            Some(underway) if !deletes && self.progress.item.is_none() => self.record(underway),
+            Some(underway) if !deletes && self.progress.item.is_none() => {
+                if is_first {
+                    self.forget_create();
+                }
+                self.record(underway)
+            }
             underway => {
                 let before = self.progress.underway.take().filter(|(step, _)| *step == index);
                 self.progress.underway = underway.map(|underway| (index, underway)).or(before);
                 self.turn_on(index)
             }
+        }
+    }
+
+    /// Takes the create off the record, because none was sent.
+    pub(super) fn forget_create(&mut self) {
+        if let Decision::Correct(correction) = &mut self.decision {
+            correction.creating = None;
         }
     }
 

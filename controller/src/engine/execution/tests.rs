@@ -1,5 +1,5 @@
 use drift_api::names::FINALIZER;
-use drift_api::{CorrectedReason, JobStage, StatusFields};
+use drift_api::{CorrectedReason, JobStage, StatusFields, UnseenCreate};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -432,6 +432,36 @@ fn a_replacement_in_doubt_after_a_write_is_counted() {
             assert_eq!((status.correction, status.reason), (8, Some(CorrectedReason::CorrectionFailed)));
             assert!(status.text.starts_with("replace, step 1: ") && status.text.ends_with("the next poll tells"));
         }
+    }
+}
+
+#[test]
+fn a_create_that_was_not_sent_is_not_on_record() {
+    let creating = UnseenCreate { number: 8, request: 1, sent: 1, accepted: false };
+    let ended = |plan: Plan, answers: &[StepOutcome]| {
+        let replacement = Correction { creating: Some(creating), ..correction(Action::Replace) };
+        let mut execution = ready(Execution::new(bare_object(), Decision::Correct(Box::new(replacement))), plan);
+        execution.next(READY);
+        execution.next(Event::Written(Ok(state(4))));
+        let (last, before) = answers.split_last().unwrap();
+        for answer in before {
+            execution.next(answered(answer.clone()));
+            execution.next(READY);
+        }
+        outcome(&execution.next(answered(last.clone()))).unseen
+    };
+    let underway = StepOutcome::Underway { retry_after: None };
+    let doubt = StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer));
+    // The steps of `delete` and `create`, and steps of its own, which may make the new resource first.
+    for (plan, answers, expected) in [
+        (deletion("ww", 1), vec![underway.clone()], None),
+        (deletion("ww", 1), vec![doubt.clone()], None),
+        (deletion("ww", 1), vec![StepOutcome::Accepted, doubt.clone()], Some(creating)),
+        (plan("ww"), vec![underway.clone()], None),
+        (plan("ww"), vec![doubt.clone()], Some(creating)),
+        (plan("ww"), vec![StepOutcome::Accepted, underway], Some(UnseenCreate { accepted: true, ..creating })),
+    ] {
+        assert_eq!(ended(plan.clone(), &answers), expected, "{plan:?} {answers:?}");
     }
 }
 
