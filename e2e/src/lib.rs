@@ -45,7 +45,6 @@ pub mod pages;
 pub mod process;
 pub mod programs;
 pub mod progress;
-pub mod reliability;
 pub mod systems;
 pub mod wait;
 pub mod world;

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use drift_api::names;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
@@ -70,10 +69,6 @@ fn numbers(keys: &[String]) -> Vec<&str> {
 fn gaps(requests: &[Request]) -> Vec<f64> {
     let writes: Vec<Instant> = requests.iter().filter(|one| is_write(one)).map(|one| one.at).collect();
     writes.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
-}
-
-fn seconds(gaps: &[f64]) -> String {
-    gaps.iter().map(|gap| format!("{gap:.1}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Checks that the documented pauses were kept, except the first, which is zero. A pause separates the starts of
@@ -141,13 +136,6 @@ async fn a_correction_without_effect_is_repeated_ever_later() -> Result<()> {
         hold.release();
         let hastened = gaps(&outside.requests()).get(3).copied().context("no fifth create")?;
         ensure!(hastened < 18.0, "{hastened} s");
-        world.shows(Shown::new(
-            Group::Corrections,
-            "Answers 200 and changes nothing",
-            "every create is answered 201 and has no effect; the poll after the first is kept back for 2 s",
-            "each next one is sent only when the tag says that the last was verified, and not before its pause of 0, 2, 6 s",
-            format!("pauses of {} s", seconds(&paused)),
-        ));
         Ok(())
     })
     .await
@@ -170,7 +158,7 @@ async fn exhausted_attempts_wait_for_a_request() -> Result<()> {
         world.nothing_is_written_for(Duration::from_secs(8)).await?;
         ensure!(outside.count("PUT") == 2, "{:?}", outside.requests());
 
-        let third = request_retry(world, (&outside, "PUT"), 2).await?;
+        request_retry(world, (&outside, "PUT"), 2).await?;
         world
             .wait_for_proxy("web", "exhausted again", |object| {
                 describe(object, "driftCorrected") == "False/AttemptsExhausted" && note(object).correction == 3
@@ -183,13 +171,6 @@ async fn exhausted_attempts_wait_for_a_request() -> Result<()> {
         outside.on("GET", "/proxies/*", in_sync());
         world.wait_for_note("web", "True", "CorrectionApplied").await?;
         world.nothing_is_written_for(Duration::from_secs(3)).await?;
-        world.shows(Shown::new(
-            Group::Corrections,
-            "Attempts are exhausted",
-            "creates without effect under `attempts: 2`; a changed retry-requested-at; then the outside heals by itself",
-            "AttemptsExhausted, no write anywhere; one more try at once when asked; CorrectionApplied once in sync",
-            format!("{} writes outside, the requested one after {:.1} s", outside.writes(), third.as_secs_f64()),
-        ));
         Ok(())
     })
     .await
@@ -216,13 +197,6 @@ async fn a_refusal_ends_in_exhausted_attempts() -> Result<()> {
         ensure!(toxiproxy.proxy("web").await?.is_some());
         let keys = keys(&outside, CREATE, &object)?;
         ensure!(numbers(&keys) == ["1", "2", "3"], "{keys:?}");
-        world.shows(Shown::new(
-            Group::Corrections,
-            "The outside answers 422",
-            "every create is refused under `attempts: 2`, then accepted",
-            "each refusal spends a number; after two AttemptsExhausted and silence; the try that is asked for heals",
-            format!("{} writes outside with the numbers {}", keys.len(), numbers(&keys).join(", ")),
-        ));
         Ok(())
     })
     .await
@@ -261,13 +235,6 @@ async fn a_doubtful_answer_keeps_its_key() -> Result<()> {
         // The writes after the first failure: the record before each create, the correction and its verification.
         let written = world.writes().await? - written;
         ensure!(written.status <= 2 + keys.len() as u64 && written.refused == 0, "{written:?}");
-        world.shows(Shown::new(
-            Group::Corrections,
-            "The outside answers 503",
-            "every create is answered 503 under `attempts: 1`, until writes work again",
-            "never exhausted, one note, the same idempotency key on every try; healed once writes work",
-            format!("{} tries with one key, pauses of {} s", keys.len(), seconds(&gaps)),
-        ));
         Ok(())
     })
     .await
@@ -308,7 +275,7 @@ async fn who_undoes_every_heal_slows_corrections_down() -> Result<()> {
             name = "again";
             gaps = undo_every_heal(world, &system, name).await;
         }
-        let gaps = gaps?;
+        gaps?;
         world.wait_for_event("VerdictFlapping", name).await?;
         wait::until("the flapping object to be counted", wait::DEADLINE, async || {
             let flapping = poller.metrics().await?.sum("drift_poller_objects_flapping", &[]);
@@ -318,14 +285,6 @@ async fn who_undoes_every_heal_slows_corrections_down() -> Result<()> {
         let tells = |event: &&Value| event["reason"] == "VerdictFlapping" && event["regarding"]["name"] == name;
         let told = world.events().await?.iter().filter(tells).count();
         ensure!(told == 1, "{told} Events say that the verdict flaps");
-        world.shows(Shown::new(
-            Group::Corrections,
-            "A third party undoes every heal",
-            "the outside is changed again as soon as it is in sync, four times",
-            "every heal is later than the one before, though each was verified; one Event and a metric say that it flaps; \
-             healed once the other stops",
-            format!("pauses of {} s", seconds(&gaps)),
-        ));
         Ok(())
     })
     .await
@@ -354,16 +313,9 @@ async fn a_lagging_outside_gets_one_write() -> Result<()> {
         let seen = history.transitions("driftObserved").await?;
         ensure!(seen.iter().filter(|one| one.starts_with("True")).count() <= 1, "{seen:?}");
         let reads = outside.requests_to("GET", UPDATE);
-        let first = reads.iter().find(|read| read.at > written + SETTLE).context("no poll after settle")?.at - written;
+        ensure!(reads.iter().any(|read| read.at > written + SETTLE), "no poll after settle");
         let early = reads.iter().filter(|read| read.at > written && read.at < written + SETTLE);
         ensure!(early.count() == 0, "polled before the correction had settled");
-        world.shows(Shown::new(
-            Group::Corrections,
-            "The outside lags behind its answers",
-            "a create shows in reads 5 s after it was accepted; `settle: 14s`",
-            "one write outside, no poll before settle is over, no second word of drift",
-            format!("{} write outside, verified after {:.1} s", outside.writes(), first.as_secs_f64()),
-        ));
         Ok(())
     })
     .await

@@ -11,7 +11,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::TARGETS_LABEL;
 use drift_e2e::programs::{Options, Program, Which};
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -108,12 +107,6 @@ async fn a_deleted_config_map_stops_corrections_alone() -> Result<()> {
         world.apply_target(&target).await?;
         wait_for_upstream(&bed, "web", Some("127.0.0.1:9")).await?;
         settled(world, "web").await?;
-        shows(
-            world,
-            "The ConfigMap of a target is deleted",
-            "objects drift, and one is deleted",
-            "nothing is created or updated; the deletion goes on; the ConfigMap that returns governs at once",
-        );
         Ok(())
     })
     .await
@@ -135,12 +128,6 @@ async fn a_config_map_without_label_stops_corrections() -> Result<()> {
         maps.patch(TARGETS, &PatchParams::default(), &Patch::Merge(&unlabelled)).await?;
         world.wait_for_event("TargetInvalid", TARGETS).await?;
         ensure_only_deletions_go_on(world, &bed, &controller).await?;
-        shows(
-            world,
-            "The ConfigMap of a target loses its label",
-            "objects drift, and one is deleted",
-            "as after its deletion",
-        );
         Ok(())
     })
     .await
@@ -168,12 +155,6 @@ async fn a_key_removed_beside_a_broken_one_corrects_nothing() -> Result<()> {
         world.apply_target_texts(TARGETS, &[("b.yaml", &good)]).await?;
         world.wait_for_proxy("web", "without finalizer", |object| !has_finalizer(object)).await?;
         wait_for_upstream(&bed, "web", Some(BY_HAND)).await?;
-        shows(
-            world,
-            "A key goes from a ConfigMap whose other document is broken",
-            "objects drift, and one is deleted",
-            "as after a deletion of the ConfigMap; nothing is released until the ConfigMap is whole",
-        );
         Ok(())
     })
     .await
@@ -203,20 +184,9 @@ async fn a_former_target_ends_with_one_verdict() -> Result<()> {
         let transitions = [("Unknown", "TargetMissing"), ("False", "InSync")];
         history.wait_for_transitions("driftObserved", &transitions).await?;
         ensure!(bed.outside.writes() == 0, "{:?}", bed.outside.requests());
-        shows(
-            world,
-            "A deleted target is polled no more",
-            "its ConfigMap stays away, and comes back",
-            "one verdict TargetMissing, no request, no write; then InSync again",
-        );
         Ok(())
     })
     .await
-}
-
-/// Adds a row about the state of a target to the document.
-fn shows(world: &World, sequence: &str, injected: &str, held: &str) {
-    world.shows(Shown::new(Group::Configuration, sequence, injected, held, ""));
 }
 
 /// Starts a program whose requests to the API server go through a gate.
@@ -254,12 +224,6 @@ async fn a_controller_with_an_older_text_corrects_nothing() -> Result<()> {
         gate.let_through();
         world.wait_for_proxy("web", "without finalizer", |object| !has_finalizer(object)).await?;
         wait_for_upstream(&bed, "web", Some(BY_HAND)).await?;
-        shows(
-            world,
-            "The controller holds an older text than the poller",
-            "its requests for ConfigMaps hang, and the new text differs in correct alone",
-            "nothing is written outside",
-        );
         Ok(())
     })
     .await

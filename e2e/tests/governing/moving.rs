@@ -8,7 +8,7 @@ use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use serde_json::{Value, json};
 
-use super::{BY_HAND, apply_in, delete_map, shows, wait_for_upstream};
+use super::{BY_HAND, apply_in, delete_map, wait_for_upstream};
 use crate::cleanup::{Bed, create, has_finalizer, settled};
 
 /// Starts both programs with one target in this ConfigMap, and waits until its object `web` is in sync.
@@ -38,12 +38,6 @@ async fn a_new_config_map_beats_a_deleted_one() -> Result<()> {
         world.wait_for_verdict("web", "True", "FieldsDiffer").await?;
         bed.outside.nothing_is_written_for(Duration::from_secs(3)).await?;
         ensure!(bed.outside.writes() == writes, "{:?}", bed.outside.requests());
-        shows(
-            world,
-            "The ConfigMap of a target gets another name, the new one first",
-            "its text observes, and the old one corrects",
-            "both together correct and release nothing; the text that is left governs",
-        );
         Ok(())
     })
     .await
@@ -61,12 +55,6 @@ async fn a_config_map_after_a_deleted_one_governs() -> Result<()> {
         let healed = settled(world, "web").await?;
         ensure!(has_finalizer(&healed), "{healed}");
         ensure!(bed.outside.writes() == writes + 1, "{:?}", bed.outside.requests());
-        shows(
-            world,
-            "The ConfigMap of a target gets another name, the old one goes first",
-            "the new text has another desired state",
-            "one write outside",
-        );
         Ok(())
     })
     .await
@@ -97,12 +85,6 @@ async fn a_target_renamed_and_moved_still_deletes() -> Result<()> {
         world.delete_proxy("web").await?;
         world.wait_until_gone("web").await?;
         wait_for_upstream(&bed, "web", None).await?;
-        shows(
-            world,
-            "A target is renamed and then moved",
-            "the ConfigMap of the old name goes, and an object is deleted",
-            "the note of the old name goes, and the resource is deleted",
-        );
         Ok(())
     })
     .await
@@ -133,12 +115,6 @@ async fn a_note_with_an_orphan_stays() -> Result<()> {
         ensure!(bed.upstream("kept").await?.is_some(), "{:?}", bed.outside.requests());
         apply_in(world, "targets", &target).await?;
         world.wait_until_gone("kept").await?;
-        shows(
-            world,
-            "A target of the same scope is missing at a start",
-            "its objects keep their finalizers, and another object is deleted",
-            "the deletion waits until the ConfigMap is back",
-        );
         Ok(())
     })
     .await

@@ -7,7 +7,7 @@ use drift_e2e::world::{Target, World};
 use serde_json::json;
 
 use super::{
-    BY_HAND, apply_in, delete_map, ensure_not_corrected, shows, start_through, wait_for_upstream, wait_until_held,
+    BY_HAND, apply_in, delete_map, ensure_not_corrected, start_through, wait_for_upstream, wait_until_held,
     wait_until_unattested,
 };
 use crate::cleanup::{Bed, create, has_finalizer, settled};
@@ -75,12 +75,6 @@ async fn seven_versions_correct_nothing() -> Result<()> {
         }
         wait_for_upstream(&bed, "web", Some("127.0.0.1:26")).await?;
         settled(world, "web").await?;
-        shows(
-            world,
-            "Seven ConfigMaps hold seven texts of one target",
-            "both programs restart, and the resource drifts",
-            "nothing is written outside; the last one that is left governs",
-        );
         Ok(())
     })
     .await
@@ -105,12 +99,6 @@ async fn a_taken_target_deletes_and_releases_nothing() -> Result<()> {
         delete_map(world, "second").await?;
         world.wait_until_gone("web").await?;
         wait_for_upstream(&bed, "web", None).await?;
-        shows(
-            world,
-            "An object of a target with two texts is deleted",
-            "one text observes, and one corrects",
-            "nothing is released or deleted until one text is left",
-        );
         Ok(())
     })
     .await
@@ -137,7 +125,6 @@ async fn equal_documents_are_one() -> Result<()> {
         let taken = poller.metrics().await?.sum("drift_config_documents", &[("state", "taken")]);
         ensure!(taken == 0.0, "{taken}");
         settled(world, "web").await?;
-        shows(world, "Two ConfigMaps hold equal documents", "the older one is deleted", "corrections go on");
         Ok(())
     })
     .await
@@ -164,12 +151,6 @@ async fn programs_that_see_other_texts_correct_nothing() -> Result<()> {
         gate.let_through();
         wait_for_upstream(&bed, "web", Some("127.0.0.1:9")).await?;
         settled(world, "web").await?;
-        shows(
-            world,
-            "The programs see ConfigMaps in another order",
-            "the poller has the old one alone, the controller the new one",
-            "nothing is written outside until both have one text",
-        );
         Ok(())
     })
     .await

@@ -4,7 +4,6 @@
 use anyhow::{Result, ensure};
 use drift_e2e::process::Exit;
 use drift_e2e::programs::{Options, Which};
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::world::World;
 use drift_kube::process::kill_point::KillPoint::{self, *};
 use serde_json::json;
@@ -70,13 +69,6 @@ async fn a_death_begins_no_second_job() -> Result<()> {
         for number in 0..DEATHS.len() {
             die(&cluster, number).await?;
         }
-        world.shows(Shown::new(
-            Group::Crashes,
-            "the controller dies between its word, a Job and the note",
-            "an abort after the word that it begins, before and after the creation, at a look, and before the note; up to three times in one correction",
-            "each controller that comes after follows the same Job, and none begins a second one",
-            format!("{} corrections, {} Jobs", DEATHS.len(), DEATHS.len()),
-        ));
         Ok(())
     })
     .await
