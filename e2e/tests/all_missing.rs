@@ -133,6 +133,7 @@ async fn a_retry_of_one_ends_a_real_loss() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_wrong_path_creates_nothing() -> Result<()> {
     World::run("wrong-path", async |world| {
         let names = ["web", "cache"];

@@ -22,6 +22,7 @@ const A_WHILE: Duration = Duration::from_secs(25);
 const RETRY_AFTER: u64 = 3;
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn too_many_requests_delay_and_lose_nothing() -> Result<()> {
     World::run("api 429", async |world| {
         let mut bed = Bed::start(world).await?;
@@ -32,6 +33,7 @@ async fn too_many_requests_delay_and_lose_nothing() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn writes_refused_with_429_come_when_asked() -> Result<()> {
     /// Spread of concurrent writes of several objects. Each is sent before the first rejection is read, which may take
     /// long on a busy machine. The next write of the same object needs no such bound, because it follows its own
@@ -91,6 +93,7 @@ async fn fails_for(span: Duration) -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn forgotten_versions_end_no_poll() -> Result<()> {
     World::run("api 410", async |world| {
         let mut bed = Bed::start(world).await?;
@@ -109,6 +112,7 @@ async fn forgotten_versions_end_no_poll() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn answers_cut_off_or_garbled_are_asked_again() -> Result<()> {
     World::run("api garbled", async |world| {
         let mut bed = Bed::start(world).await?;
@@ -127,6 +131,7 @@ async fn answers_cut_off_or_garbled_are_asked_again() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn slow_answers_change_nothing() -> Result<()> {
     World::run("api slow", async |world| {
         let mut bed = Bed::start(world).await?;

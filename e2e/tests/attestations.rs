@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::staleness::{Bed, HELD_WITHIN};
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn corrections_are_held_while_no_poller_lives() -> Result<()> {
     World::run("attestations", async |world| {
         let bed = Bed::start(world).await?;

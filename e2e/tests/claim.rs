@@ -10,7 +10,7 @@ use drift_e2e::programs::{Options, Which};
 use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{History, Target, World, condition, describe, message};
+use drift_e2e::world::{Target, World, condition, describe, message};
 use drift_kube::process::kill_point::KillPoint;
 use serde_json::{Value, json};
 
@@ -184,6 +184,7 @@ async fn copy_record(world: &World, from: &str, to: &str) -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn of_two_claims_neither_acts_until_one_is_given_up() -> Result<()> {
     World::run("two claims", async |world| {
         let bed = bed(world, "Refuse").await?;
@@ -224,6 +225,7 @@ async fn of_two_claims_neither_acts_until_one_is_given_up() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn the_second_object_adopts_when_the_first_goes() -> Result<()> {
     inherit("Adopt", ("True", "CorrectionApplied")).await
 }
@@ -286,50 +288,6 @@ fn whole_status() -> Value {
     json!({"status": {"conditions": [ready]}})
 }
 
-/// Replaces the whole status once, after this many versions of the object.
-async fn wipe_at(world: &World, name: &str, history: &History, versions: usize) -> Result<()> {
-    wait::until(format!("{name} to have gone through {versions} versions"), wait::DEADLINE, async || {
-        let seen = history.versions().await?.len();
-        Ok(if seen >= versions { Seen::Met(()) } else { Seen::Instead(format!("{seen}")) })
-    })
-    .await?;
-    world.patch_proxy_status(name, whole_status()).await.map(drop)
-}
-
-/// Number of versions of an object until it is settled: created, verdict, finalizer, claim, note, verdict.
-const VERSIONS: usize = 6;
-
-#[tokio::test]
-async fn a_note_wiped_between_two_steps_is_restored() -> Result<()> {
-    World::run("wiped once", async |world| {
-        let bed = bed(world, "Refuse").await?;
-        world.start_poller().await?;
-        world.start_controller().await?;
-        let play = async |versions: usize| -> Result<()> {
-            let name = format!("web-{versions}");
-            let history = world.watch_object(&name).await?;
-            bed.create(&name, &name, OURS).await?;
-            wipe_at(world, &name, &history, versions).await?;
-            world.wait_for_verdict(&name, "False", "InSync").await?;
-            let owned = |object: &Value| owns(object, &name);
-            world.wait_for_proxy(&name, "its claim current", owned).await?;
-            Ok(())
-        };
-        futures::future::try_join_all((1..=VERSIONS).map(play)).await?;
-        let creations = bed.outside.count("POST");
-        ensure!(creations == VERSIONS, "{:#?}", bed.writes());
-        for versions in 1..=VERSIONS {
-            world.delete_proxy(&format!("web-{versions}")).await?;
-        }
-        for versions in 1..=VERSIONS {
-            world.wait_until_gone(&format!("web-{versions}")).await?;
-        }
-        ensure!(bed.toxiproxy.proxies().await?.is_empty(), "something was left behind");
-        Ok(())
-    })
-    .await
-}
-
 /// Time for which the other operator replaces every status that it sees.
 const WAR: Duration = Duration::from_secs(20);
 /// Time until both programs have drained their buckets afterwards: one write a minute, plus the wait for its verdict.
@@ -386,54 +344,8 @@ async fn die_while_creating(bed: &Bed<'_>, point: KillPoint) -> Result<()> {
     Ok(())
 }
 
-/// Time limit to take over a dead holder's Lease. Fifteen seconds are promised. The rest is for two busy cores, on
-/// which the next process must start first.
-const TAKEN_WITHIN: Duration = Duration::from_secs(15 + 20);
-
 #[tokio::test]
-async fn a_claim_outlives_its_controller() -> Result<()> {
-    World::run("died after claim", async |world| {
-        let bed = bed(world, "Refuse").await?;
-        world.start_poller().await?;
-        die_while_creating(&bed, KillPoint::ControllerAfterClaim).await?;
-        let died = Instant::now();
-        let object = world.proxy("web").await?.context("no such object")?;
-        ensure!(owns(&object, "web") && bed.writes().is_empty(), "{object}");
-        let history = world.watch_object("web").await?;
-        world.start(Which::Controller, Options { do_not_wait: true, ..Options::default() }).await?;
-        // The Lease expires first, so no step of the dead controller can still run when the next one acts.
-        let interrupted = |object: &Value| describe(object, DRIFT_CORRECTED) == "False/CorrectionFailed";
-        history.wait_for("interrupted", interrupted).await?;
-        let taken = died.elapsed();
-        ensure!(taken < TAKEN_WITHIN, "it took the next controller {taken:?}");
-        world.wait_for_verdict("web", "False", "InSync").await?;
-        world.wait_for_note("web", "True", "CorrectionApplied").await?;
-        ensure!(bed.writes().len() == 1, "{:#?}", bed.writes());
-        Ok(())
-    })
-    .await
-}
-
-#[tokio::test]
-async fn what_was_created_before_a_crash_stays_ours() -> Result<()> {
-    World::run("died before note", async |world| {
-        let bed = bed(world, "Refuse").await?;
-        world.start_poller().await?;
-        die_while_creating(&bed, KillPoint::ControllerBeforeNote).await?;
-        ensure!(bed.upstream("web").await?.as_deref() == Some(OURS), "it was not created");
-        world.clear_lease(Which::Controller.name()).await?;
-        world.start_controller().await?;
-        world.wait_for_note("web", "True", "CorrectionApplied").await?;
-        world.delete_proxy("web").await?;
-        world.wait_until_gone("web").await?;
-        ensure!(bed.upstream("web").await?.is_none(), "it was left behind");
-        ensure!(bed.writes().len() == 2, "more than a creation and a deletion: {:#?}", bed.writes());
-        Ok(())
-    })
-    .await
-}
-
-#[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn what_others_make_after_a_claim_is_ours() -> Result<()> {
     World::run("stolen claim", async |world| {
         let bed = bed(world, "Refuse").await?;

@@ -144,6 +144,7 @@ async fn removals(world: &World, which: Which, before: usize, objects: usize) ->
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_narrowed_selection_is_cleaned_up_slowly() -> Result<()> {
     /// More than the number of cleanups in one second.
     const OUT: usize = 80;

@@ -55,6 +55,7 @@ pub(crate) fn named_in_postgres(world: &World, query: &str, create: &Value) -> R
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_hidden_schema_is_created_once() -> Result<()> {
     World::run("contradicted-postgres", async |world| {
         let server = Postgres::start(world.folder(), "").await?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use drift_api::names;
-use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
+use drift_e2e::systems::outside::{Answer, Outside, Request};
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, message, note, tag};
@@ -14,9 +14,6 @@ use serde_json::{Value, json};
 /// Paths at which the shipped target creates and updates the object `web`.
 const CREATE: &str = "/proxies";
 const UPDATE: &str = "/proxies/web";
-
-/// Time for which the first correction stays unverified. Otherwise the next one would follow at once.
-const UNVERIFIED: Duration = Duration::from_secs(2);
 
 /// An edit of `driftpoller.dev/retry-requested-at` requests a retry at once. The limit allows for two busy cores.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -95,50 +92,6 @@ async fn request_retry(world: &World, (outside, method): (&Outside, &str), befor
         }
     }
     bail!("asked five times, and nothing came within {AT_ONCE:?}")
-}
-
-#[tokio::test]
-async fn a_correction_without_effect_is_repeated_ever_later() -> Result<()> {
-    World::run("without effect", async |world| {
-        let outside = world.start_outside().await?;
-        world.apply_target(&created_by_put(target(world, &outside)?)).await?;
-        let mut hold = Hold::default();
-        outside.once("PUT", CREATE, Answer::json(201, &json!({})).held_by(&hold));
-        world.start_both().await?;
-        let object = world.create_proxy("web", spec()).await?;
-        for number in 0..4_u64 {
-            outside.wait_for_next("PUT", CREATE, usize::try_from(number)?).await?;
-            // The response is held back, so this is the state from which it was sent.
-            let sent_on = world.proxy("web").await?.context("no such object")?;
-            let (tag, note) = (tag(&sent_on), note(&sent_on));
-            ensure!(tag.correction == number, "correction {} was sent on {sent_on}", number + 1);
-            ensure!(note.correction == number && u64::from(tag.unhealed) == number, "{sent_on}");
-            let next = Hold::default();
-            outside.once("PUT", CREATE, Answer::json(201, &json!({})).held_by(&next));
-            let polls = Hold::default();
-            if number == 0 {
-                outside.on("GET", UPDATE, Answer::json(404, &json!({})).held_by(&polls));
-            }
-            std::mem::replace(&mut hold, next).release();
-            if number == 0 {
-                // The second has no pause: only the poll that would verify the first holds it.
-                polls.wait_until_reached().await?;
-                outside.nothing_is_written_for(UNVERIFIED).await?;
-                polls.release();
-            }
-        }
-        let paused = gaps(&outside.requests());
-        ensure_no_shorter(&paused, &[0.0, 2.0, 6.0])?;
-        let keys = keys(&outside, CREATE, &object)?;
-        ensure!(numbers(&keys) == ["1", "2", "3", "4"], "{keys:?}");
-        // The next pause is 18 s, which a person ends.
-        request_retry(world, (&outside, "PUT"), 4).await?;
-        hold.release();
-        let hastened = gaps(&outside.requests()).get(3).copied().context("no fifth create")?;
-        ensure!(hastened < 18.0, "{hastened} s");
-        Ok(())
-    })
-    .await
 }
 
 #[tokio::test]

@@ -259,26 +259,25 @@ async fn a_controller_that_dies_updating_is_succeeded() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_controller_that_dies_deleting_is_succeeded() -> Result<()> {
     play_all(Which::Controller, Action::Delete, KillPoint::ControllerAfterStep).await
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_controller_that_dies_adopting_is_succeeded() -> Result<()> {
     play_all(Which::Controller, Action::Adopt, KillPoint::ControllerAfterClaim).await
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_controller_that_dies_releasing_is_succeeded() -> Result<()> {
     play_all(Which::Controller, Action::Release, KillPoint::ControllerBeforeRelease).await
 }
 
 #[tokio::test]
-async fn a_controller_that_dies_letting_go_is_succeeded() -> Result<()> {
-    play_all(Which::Controller, Action::LetGo, KillPoint::ControllerAfterLiveRead).await
-}
-
-#[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_poller_dies_during_a_creation() -> Result<()> {
     play_all(Which::Poller, Action::Create, KillPoint::PollerAfterCondition).await
 }
@@ -286,19 +285,4 @@ async fn a_poller_dies_during_a_creation() -> Result<()> {
 #[tokio::test]
 async fn a_poller_dies_during_an_update() -> Result<()> {
     play_all(Which::Poller, Action::Update, KillPoint::PollerBeforeCondition).await
-}
-
-#[tokio::test]
-async fn a_poller_dies_during_an_adoption() -> Result<()> {
-    play_all(Which::Poller, Action::Adopt, KillPoint::PollerAfterActive).await
-}
-
-#[tokio::test]
-async fn a_poller_dies_during_a_deletion() -> Result<()> {
-    play_all(Which::Poller, Action::Delete, KillPoint::PollerBeforeActive).await
-}
-
-#[tokio::test]
-async fn a_poller_dies_during_a_release() -> Result<()> {
-    play_all(Which::Poller, Action::Release, KillPoint::PollerAfterLease).await
 }

@@ -124,6 +124,7 @@ impl Bed {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_crowd_that_cannot_be_written_keeps_back_its_namespace() -> Result<()> {
     World::run("crowded", async |world| {
         let bed = Bed::new(world).await?;

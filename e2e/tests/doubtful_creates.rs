@@ -260,6 +260,7 @@ async fn a_slow_answer_makes_one_resource() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn an_id_that_was_lost_needs_a_person() -> Result<()> {
     World::run("lost-id", async |world| {
         let server = Keyless::start(world, |number, item| match number {
@@ -297,6 +298,7 @@ async fn an_id_that_was_lost_needs_a_person() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_deletion_waits_for_the_id_of_a_lost_create() -> Result<()> {
     World::run("deleted-in-doubt", async |world| {
         let server = Keyless::start(world, |_, _| Answer::status(502)).await?;

@@ -251,6 +251,7 @@ async fn a_flapping_host_costs_few_writes() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_restart_in_an_outage_keeps_in_sync() -> Result<()> {
     World::run_crowded("restart in outage", async |world| {
         let bad = Host::new(world, "bad", 60).await?;

@@ -60,6 +60,7 @@ async fn wait_for_event_on(world: &World, reason: &str, about: &str) -> Result<(
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_missing_target_shows_until_it_is_back() -> Result<()> {
     World::run("missing target", async |world| {
         let bed = Bed::new(world).await?;

@@ -306,6 +306,7 @@ async fn a_deleted_lease_stays_with_its_holder() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_controller_frozen_past_its_lease_writes_nothing() -> Result<()> {
     World::run("controller frozen", async |world| {
         let bed = Bed::start(world).await?;
@@ -351,6 +352,7 @@ async fn a_controller_frozen_past_its_lease_writes_nothing() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_poller_frozen_past_its_lease_writes_nothing() -> Result<()> {
     World::run("poller frozen", async |world| {
         let bed = Bed::start(world).await?;
@@ -393,6 +395,7 @@ async fn a_poller_frozen_past_its_lease_writes_nothing() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_clock_an_hour_off_changes_nothing() -> Result<()> {
     let (ahead, behind) = (clock_shift::variables("+1h").await?, clock_shift::variables("-1h").await?);
     World::run("clocks", async |world| {
@@ -498,6 +501,7 @@ const FRESH_LEASE: Duration = Duration::from_secs(5);
 const ON_ITS_WAY: Duration = Duration::from_secs(2);
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_leader_cut_off_ends_before_another_begins() -> Result<()> {
     World::run("cut off", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;

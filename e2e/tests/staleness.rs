@@ -6,12 +6,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, DRIFT_OBSERVED, PAUSED_ANNOTATION};
+use drift_api::names::PAUSED_ANNOTATION;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::systems::outside::{Answer, Hold, Outside, Request};
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition, describe};
+use drift_e2e::world::{Target, World, condition};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -128,6 +128,7 @@ async fn a_stopped_poller_is_not_believed() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_paused_poller_writes_no_stale_verdict() -> Result<()> {
     World::run("poller paused", async |world| {
         let bed = Bed::start(world).await?;
@@ -217,84 +218,8 @@ async fn a_dead_watch_attests_nothing() -> Result<()> {
     .await
 }
 
-#[tokio::test]
-async fn a_suspended_target_polls_first_when_resumed() -> Result<()> {
-    stands_still("target suspended", async |world, bed| {
-        world.apply_target(&bed.target.clone().with("/spec/suspend", json!(true))).await?;
-        wait_until_both_stand(world, "Unknown/Suspended").await?;
-        wait::until("the controller to know that the target is suspended", wait::DEADLINE, async || {
-            let held = bed.controller.metrics().await?.sum("drift_controller_held", &[("why", "suspended")]);
-            Ok(if held == 2.0 { Seen::Met(()) } else { Seen::Instead(format!("{held} objects are held")) })
-        })
-        .await
-    })
-    .await
-}
-
-#[tokio::test]
-async fn a_removed_target_polls_first_when_back() -> Result<()> {
-    stands_still("target gone", async |world, bed| {
-        world.apply_targets(&[]).await?;
-        wait::until("the poller's Lease not to list the target", wait::DEADLINE, async || {
-            let lease = world.lease("drift-poller").await?.unwrap_or_default();
-            let word =
-                lease["metadata"]["annotations"][ATTESTED_TARGETS_ANNOTATION].as_str().unwrap_or_default().to_owned();
-            Ok(if word.contains(bed.target.name()) { Seen::Instead(word) } else { Seen::Met(()) })
-        })
-        .await?;
-        // The controller releases objects of a target that it knows to be removed.
-        for name in ["mended", "drifted"] {
-            world.wait_for_proxy(name, "without a finalizer", is_free).await?;
-        }
-        wait_until_both_stand(world, "True/FieldsDiffer").await
-    })
-    .await
-}
-
 fn is_free(object: &Value) -> bool {
     object["metadata"].get("finalizers").is_none()
-}
-
-async fn wait_until_both_stand(world: &World, verdict: &str) -> Result<()> {
-    for name in ["mended", "drifted"] {
-        let stands = |object: &Value| describe(object, DRIFT_OBSERVED) == verdict;
-        world.wait_for_proxy(name, verdict, stands).await?;
-    }
-    Ok(())
-}
-
-/// Stops the target with a waiting drift, through `stop`, until both programs know it. Then it continues, once after a
-/// repair by hand and once still drifted.
-async fn stands_still(sequence: &str, stop: impl AsyncFn(&World, &Bed) -> Result<()>) -> Result<()> {
-    World::run(sequence, async |world| {
-        let bed = Bed::start(world).await?;
-        for name in ["mended", "drifted"] {
-            bed.drifted_and_paused(world, name).await?;
-        }
-        let mended = world.watch_object("mended").await?;
-        stop(world, &bed).await?;
-        for name in ["mended", "drifted"] {
-            pause(world, name, false).await?;
-        }
-        bed.outside.nothing_is_written_for(QUIET).await?;
-
-        bed.mend_outside("mended").await?;
-        let reads = bed.outside.requests().len();
-        world.apply_target(&bed.target).await?;
-        for name in ["mended", "drifted"] {
-            world.wait_for_verdict(name, "False", "InSync").await?;
-        }
-        let after = bed.requests_since(reads);
-        let of = |name: &str, method: &str| {
-            after.iter().position(|request| request.path == format!("/proxies/{name}") && request.method == method)
-        };
-        ensure!(of("mended", "POST").is_none(), "corrected on a stale word: {after:?}");
-        let in_order = of("drifted", "GET").zip(of("drifted", "POST")).is_some_and(|(poll, write)| poll < write);
-        ensure!(in_order, "corrected before it was polled: {after:?}");
-        ensure!(!mended.transitions("driftCorrected").await?.iter().any(|it| it.starts_with("Unknown")));
-        Ok(())
-    })
-    .await
 }
 
 #[tokio::test]
@@ -325,6 +250,7 @@ async fn suspend_when_corrects_only_after_a_new_poll() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn an_object_back_in_the_selection_is_polled() -> Result<()> {
     /// For ten seconds the controller acts on no verdict from before the selection. After that only attestation holds
     /// it.
@@ -412,6 +338,7 @@ async fn wait_for_the_tries_to_end(outside: &Outside, controller: &Program) -> R
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn an_edited_compare_polls_all_before_it_corrects() -> Result<()> {
     World::run_crowded("compare edited", async |world| {
         let outside = world.start_outside().await?;

@@ -34,6 +34,7 @@ async fn minutes_behind_no_old_spec_is_corrected() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_start_on_a_stale_list_corrects_no_old_spec() -> Result<()> {
     stale_start(BEHIND).await
 }

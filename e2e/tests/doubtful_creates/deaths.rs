@@ -54,6 +54,7 @@ async fn die(world: &World, death: &Death) -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_restart_while_in_doubt_makes_no_second_resource() -> Result<()> {
     World::run("doubt-deaths", async |world| {
         let server = Keyless::start(world, |_, item| match item["name"].as_str() {

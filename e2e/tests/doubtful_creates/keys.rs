@@ -18,6 +18,7 @@ fn is_recorded_twice(object: &Value) -> bool {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_server_that_ignores_keys_makes_six_at_most() -> Result<()> {
     World::run("ignored-keys", async |world| {
         let server = Keyless::start(world, |_, item| {

@@ -97,6 +97,7 @@ async fn a_lost_answer_makes_one_resource() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_refused_repetition_is_the_last_create() -> Result<()> {
     World::run("refused-repetition", async |world| {
         let server = Keyless::start_with(world, react).await?;

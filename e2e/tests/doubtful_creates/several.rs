@@ -14,6 +14,7 @@ use super::{
 use crate::comparison::give_the_kind_lists;
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_replacement_with_a_lost_answer_makes_one_resource() -> Result<()> {
     World::run("replace-lost", async |world| {
         let server = Keyless::start(world, |number, item| match number {

@@ -52,6 +52,7 @@ async fn die(cluster: &Cluster<'_>, number: usize) -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_death_begins_no_second_job() -> Result<()> {
     World::run("job deaths", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;

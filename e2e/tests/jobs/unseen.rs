@@ -44,6 +44,7 @@ async fn create(world: &World, name: &str) -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn an_unseen_success_begins_no_second_job() -> Result<()> {
     World::run("job-unseen", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;

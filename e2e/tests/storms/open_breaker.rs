@@ -31,6 +31,7 @@ impl Bed {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn edits_of_other_limits_let_nothing_pass() -> Result<()> {
     World::run("edited limits", async |world| {
         let bed = Bed::in_sync(world, 20, json!({"perMinute": 600})).await?;
@@ -89,6 +90,7 @@ fn is_changed(document: Value) -> bool {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_restart_lets_nothing_pass() -> Result<()> {
     World::run("restarted breaker", async |world| {
         let mut bed = Bed::in_sync(world, 20, json!({"perMinute": 600, "maxDriftedPercent": 50})).await?;
