@@ -39,7 +39,6 @@ pub mod demo;
 pub mod http_client;
 pub mod manifests;
 pub mod metrics;
-#[cfg(feature = "node")]
 pub mod node;
 pub mod pages;
 pub mod process;
