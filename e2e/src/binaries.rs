@@ -140,8 +140,9 @@ fn locate_with(assets: Option<&Path>) -> Result<Binaries> {
         let given = assets.map(|folder| folder.join(tool.file_name())).filter(|file| file.is_file());
         given.map_or_else(|| cache::get_or_build(tool, kubernetes), Ok)
     };
-    if cfg!(feature = "servers") {
-        // Built before any test begins, because a build takes both cores and the deadlines of tests would expire.
+    if cfg!(feature = "long") {
+        // The pages of the cookbook need it. Built before any test begins, because a build takes both cores and the
+        // deadlines of tests would expire.
         find(Tool::ControllerManager)?;
     }
     Ok(Binaries {

@@ -39,13 +39,11 @@ pub mod demo;
 pub mod http_client;
 pub mod manifests;
 pub mod metrics;
-#[cfg(feature = "node")]
 pub mod node;
 pub mod pages;
 pub mod process;
 pub mod programs;
 pub mod progress;
-pub mod reliability;
 pub mod systems;
 pub mod wait;
 pub mod world;

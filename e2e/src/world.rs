@@ -16,7 +16,7 @@ mod targets;
 mod verdicts;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use kube::Client;
@@ -38,7 +38,6 @@ use crate::process::ports;
 use crate::process::run_folder;
 use crate::programs::{Options, Program, Which};
 use crate::progress;
-use crate::reliability::{self, Shown};
 use crate::systems::outside::Outside;
 use crate::systems::toxiproxy::Toxiproxy;
 
@@ -50,7 +49,6 @@ pub struct World {
     control_plane: PlaneHandle,
     client: Client,
     programs: Mutex<Vec<Arc<Program>>>,
-    shown: std::sync::Mutex<Vec<Shown>>,
     /// The API server's audit log since the start of the world.
     log: std::sync::Mutex<AuditTail>,
 }
@@ -94,7 +92,7 @@ impl World {
         // A large future, because it contains the whole test.
         let result = Box::pin(behaviour(&self)).await;
         let result = match result {
-            Ok(()) => self.finish_programs().await.and_then(|()| self.keep_shown()),
+            Ok(()) => self.finish_programs().await,
             failed => failed,
         };
         let result = result.with_context(|| self.account());
@@ -207,15 +205,6 @@ impl World {
     /// Returns an unused loopback address for a Proxy's `listen`.
     pub fn free_listen_address(&self) -> Result<String> {
         Ok(format!("127.0.0.1:{}", ports::free_port()?))
-    }
-
-    /// Adds a result of this test. It counts only if the whole test succeeds.
-    pub fn shows(&self, row: Shown) {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(row);
-    }
-
-    fn keep_shown(&self) -> Result<()> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).iter().try_for_each(reliability::keep)
     }
 
     /// Ends the programs that still run. Each must exit successfully.

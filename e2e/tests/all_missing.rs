@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use drift_api::names;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Answer, Documents, Outside, Request};
 use drift_e2e::world::{Target, World, message, tag};
 use serde_json::{Value, json};
@@ -81,13 +80,6 @@ async fn a_weaker_token_creates_nothing() -> Result<()> {
                 world.wait_until_gone(name).await?;
             }
         }
-        world.shows(Shown::new(
-            Group::Corrections,
-            "A token that sees nothing any more",
-            "the poller's token is replaced by one that gets 404 for every resource of the target, and later put back",
-            "AllMissing on every object, no create; in sync with the first token",
-            "0 creates".to_owned(),
-        ));
         Ok(())
     })
     .await
@@ -141,6 +133,7 @@ async fn a_retry_of_one_ends_a_real_loss() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_wrong_path_creates_nothing() -> Result<()> {
     World::run("wrong-path", async |world| {
         let names = ["web", "cache"];

@@ -6,7 +6,6 @@ use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{APPROVED_ANNOTATION, WINDOW_OPEN_UNTIL_ANNOTATION};
 use drift_e2e::cluster::kubectl::Kubectl;
 use drift_e2e::manifests;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::Outside;
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
@@ -166,13 +165,6 @@ async fn a_label_swapped_after_the_approval_is_not_sent() -> Result<()> {
         let sent = outside.requests_to("POST", "/proxies");
         let owners: Vec<_> = sent.iter().map(|request| request.header("x-owner")).collect();
         ensure!(owners == [Some("root")], "{owners:?}");
-        world.shows(Shown::new(
-            Group::Tenants,
-            "A label is swapped after an approval",
-            "a create whose request reads a label is approved and waits for a window; then the label changes and the window opens",
-            "nothing is sent until a person approves the new value",
-            "",
-        ));
         Ok(())
     })
     .await
@@ -218,13 +210,6 @@ async fn an_id_swapped_before_a_deletion_deletes_nothing() -> Result<()> {
         world.wait_until_gone("web").await?;
         let is_there = (toxiproxy.proxy("web").await?.is_some(), toxiproxy.proxy("victim").await?.is_some());
         ensure!(is_there == (false, true) && swapped != own, "{is_there:?}");
-        world.shows(Shown::new(
-            Group::Tenants,
-            "An id is swapped before an approved deletion",
-            "a deletion by an id in the status is approved and waits for a window; then the status names another resource and the window opens",
-            "nothing is deleted, and another approval is asked for; the other resource stays",
-            "",
-        ));
         Ok(())
     })
     .await

@@ -88,6 +88,7 @@ fn ensure_same(case: &str, rendered: Vec<Value>, expected: Vec<Value>) -> Result
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn the_chart_renders_what_kustomize_renders() -> Result<()> {
     let helm = Helm::new().await?;
     let shown = demonstration().await?;
@@ -116,6 +117,7 @@ async fn the_chart_renders_what_kustomize_renders() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn each_value_reaches_its_object() -> Result<()> {
     let helm = Helm::new().await?;
     let digest = format!("sha256:{}", "a".repeat(64));
@@ -165,6 +167,7 @@ async fn each_value_reaches_its_object() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn no_alert_waits_for_an_absent_controller() -> Result<()> {
     let helm = Helm::new().await?;
     for (enabled, expected) in [(true, 1), (false, 0)] {
@@ -184,6 +187,7 @@ async fn no_alert_waits_for_an_absent_controller() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn the_guide_renders_its_target_and_rights() -> Result<()> {
     let page = std::fs::read_to_string(manifests::folder().join("../docs/guides/install.md"))?;
     let blocks = yaml_blocks(&page);
@@ -203,6 +207,7 @@ async fn the_guide_renders_its_target_and_rights() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn targets_of_the_guide_share_their_anchors() -> Result<()> {
     let page = std::fs::read_to_string(manifests::folder().join("../docs/guides/install.md"))?;
     let blocks = yaml_blocks(&page);
@@ -220,6 +225,7 @@ async fn targets_of_the_guide_share_their_anchors() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_wrong_value_is_an_error_with_its_place() -> Result<()> {
     let helm = Helm::new().await?;
     for (values, place) in [
@@ -241,6 +247,7 @@ async fn a_wrong_value_is_an_error_with_its_place() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn helm_installs_upgrades_and_uninstalls() -> Result<()> {
     const NAMESPACE: &str = "helm-check";
     let helm = Helm::new().await?;
@@ -276,6 +283,7 @@ async fn helm_installs_upgrades_and_uninstalls() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn the_chart_has_the_version_of_the_programs() -> Result<()> {
     let chart: Value = {
         let path: PathBuf = manifests::folder().join("../charts/drift-poller/Chart.yaml");

@@ -1,12 +1,9 @@
 //! Another object of the cluster as the external system: read with a right from the user, made and kept by a manifest,
 //! untouched if foreign, and watched if the target requests it.
 
-use std::time::Instant;
-
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{CORRECT_VERB, MADE_FOR_ANNOTATION};
 use drift_e2e::programs::{Options, Program, Which};
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe, message, right};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -182,24 +179,9 @@ async fn a_change_in_the_cluster_is_seen_at_once() -> Result<()> {
         change(world, "proxy-web", "unseen").await?;
         grant(world, Which::Poller, &["get", "list", "watch"]).await?;
         world.wait_for_verdict("web", "True", "FieldsDiffer").await?;
-        world.shows(Shown::new(
-            Group::Hints,
-            "A change in the cluster while nobody watches",
-            "what is read changes while the right to watch it is missing, which is then given; regular polls are a day apart",
-            "an Event says which right; polled as soon as it is watched, True with FieldsDiffer",
-            "",
-        ));
 
-        let began = Instant::now();
         change(world, "proxy-web", "127.0.0.1:9").await?;
         world.wait_for_verdict("web", "False", "InSync").await?;
-        world.shows(Shown::new(
-            Group::Hints,
-            "A change in the cluster",
-            "what is read changes back, while it is watched; regular polls are a day apart",
-            "polled at once, False with InSync",
-            format!("{:.1} s after the change", began.elapsed().as_secs_f64()),
-        ));
         a_change_between_two_texts_is_heard(world, target, &poller).await?;
         config_maps(world)?.delete("proxy-web", &DeleteParams::default()).await?;
         world.wait_for_verdict("web", "True", "ExternalMissing").await?;
@@ -219,13 +201,6 @@ async fn a_change_between_two_texts_is_heard(world: &World, target: Target, poll
     change(world, "proxy-web", "unheard").await?;
     world.apply_target(&target).await?;
     world.wait_for_verdict("web", "True", "FieldsDiffer").await?;
-    world.shows(Shown::new(
-        Group::Hints,
-        "A change in the cluster between two texts of a target",
-        "what is read changes after a text of the target without a watch has become active, and the former text comes back; regular polls are a day apart",
-        "the watch goes on from where it was: polled, True with FieldsDiffer",
-        "",
-    ));
     change(world, "proxy-web", "127.0.0.1:9").await?;
     world.wait_for_verdict("web", "False", "InSync").await.map(drop)
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::DRIFT_OBSERVED;
 use drift_e2e::programs::Which;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, message};
 use kube::api::DeleteParams;
@@ -70,13 +69,6 @@ async fn a_bad_document_stops_only_itself() -> Result<()> {
         world.wait_until_verified("web").await?;
         world.wait_for_event("TargetInvalid", "drift-targets").await?;
         world.nothing_is_written_for(Duration::from_secs(7)).await?;
-        world.shows(Shown::new(
-            Group::Configuration,
-            "a bad document beside good ones",
-            "both programs started on a ConfigMap with one document that is no target",
-            "the good target created its object and fell silent, an Event named the bad document",
-            "0 writes in 7 s afterwards",
-        ));
         Ok(())
     })
     .await
@@ -117,13 +109,6 @@ async fn an_edit_reading_unknown_fields_changes_nothing() -> Result<()> {
         world.apply_target(&good.with("/spec/compare/desired/upstream", json!("127.0.0.1:11"))).await?;
         wait_for_upstream(&bed, "127.0.0.1:11").await?;
         settled(world, "web").await?;
-        world.shows(Shown::new(
-            Group::Configuration,
-            "an edit reads a field that the kind lacks",
-            "an active target was edited to read a misspelt field behind `.?`, drift came, an object was created and one deleted",
-            "an Event and the metric named the field; the last good text healed, created and deleted until the edit was mended",
-            "0 external writes of the edit",
-        ));
         Ok(())
     })
     .await
@@ -160,13 +145,6 @@ async fn a_config_map_made_anew_changes_nothing() -> Result<()> {
             })
             .await?;
         ensure!(bed.outside.writes() == writes + 1, "{:?}", bed.outside.requests());
-        world.shows(Shown::new(
-            Group::Configuration,
-            "a ConfigMap is deleted and created again",
-            "a GitOps tool deleted the ConfigMap of targets, and the same ConfigMap came back; drift came later",
-            "no condition was rewritten, none removed, no finalizer released; the drift was healed with the next number",
-            "1 external write for 1 drift, 0 object writes beside it",
-        ));
         Ok(())
     })
     .await
@@ -215,13 +193,6 @@ async fn a_restart_leaves_a_bad_documents_objects_alone() -> Result<()> {
             Ok(if is_healed { Seen::Met(()) } else { Seen::Instead(format!("{upstream:?}")) })
         })
         .await?;
-        world.shows(Shown::new(
-            Group::Configuration,
-            "both programs restart while a document is bad",
-            "two targets of one kind; one document was broken while nobody ran, then both programs started",
-            "the good target healed; the other's object kept conditions and finalizer, and was healed once its document was mended",
-            "0 writes to the other's object in 20 s",
-        ));
         Ok(())
     })
     .await
@@ -249,13 +220,6 @@ async fn a_renamed_target_keeps_its_objects() -> Result<()> {
         wait_for_upstream(&bed, "127.0.0.1:9").await?;
         settled(world, "web").await?;
         ensure!(bed.outside.writes() == writes + 1, "{:?}", bed.outside.requests());
-        world.shows(Shown::new(
-            Group::Configuration,
-            "a target is renamed",
-            "the same document under another name, until the old name was struck from both Leases",
-            "the object went to the new name with both conditions and the finalizer, and was healed under it",
-            "0 external writes by the renaming, 1 for the drift after it",
-        ));
         Ok(())
     })
     .await
@@ -305,13 +269,6 @@ async fn the_first_of_overlapping_targets_owns() -> Result<()> {
             let is_kept = condition(&version, DRIFT_OBSERVED).is_some() && has_finalizer(&version);
             ensure!(is_kept, "it was once: {version}");
         }
-        world.shows(Shown::new(
-            Group::Configuration,
-            "two targets overlap and the first goes",
-            "one object with the labels of two targets; later the first target was taken out",
-            "the first by name had it and the second kept off, with metric and Event; then the second took over as it stood",
-            "1 correction by each, 0 requests of the second while the first was there",
-        ));
         Ok(())
     })
     .await

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use drift_api::names;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Answer, Hold};
 use drift_e2e::systems::postgres::{PASSWORD, Postgres};
 use drift_e2e::world::{Target, World, describe, message, note, tag};
@@ -56,6 +55,7 @@ pub(crate) fn named_in_postgres(world: &World, query: &str, create: &Value) -> R
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_hidden_schema_is_created_once() -> Result<()> {
     World::run("contradicted-postgres", async |world| {
         let server = Postgres::start(world.folder(), "").await?;
@@ -89,14 +89,6 @@ async fn a_hidden_schema_is_created_once() -> Result<()> {
         let (absent, unknown) = (("True", "NotCreated"), ("Unknown", "AbsenceContradicted"));
         let expected = [absent, unknown, absent, unknown, ("False", "InSync")];
         history.wait_for_transitions(names::DRIFT_OBSERVED, &expected).await?;
-        world.shows(Shown::new(
-            Group::Corrections,
-            "The read may not see what exists",
-            "a schema that the reading role may not see; its creation is refused with SQLSTATE 42P06; a retry is requested; \
-             then the role gets the right",
-            "AbsenceContradicted after one create, and no write anywhere; one more create when asked; in sync once it is seen",
-            "2 creates, one of them requested".to_owned(),
-        ));
         Ok(())
     })
     .await

@@ -36,6 +36,7 @@ async fn a_service_account_has_only_shipped_rights() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_killed_api_server_keeps_its_data() -> Result<()> {
     World::run_alone("killed api server", async |world| {
         world.create_proxy("kept", json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2"})).await?;

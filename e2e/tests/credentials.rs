@@ -86,6 +86,7 @@ fn oauth2(identity: &Outside, name: &str) -> Value {
 const BASIC: [&str; 2] = ["Basic bWU6b25l", "Basic bWU6dHdv"];
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn tokens_that_live_seconds_never_lead_to_unknown() -> Result<()> {
     World::run("short tokens", async |world| {
         let (outside, identity) = (world.start_outside().await?, world.start_outside().await?);

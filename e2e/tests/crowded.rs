@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use drift_api::names;
 use drift_e2e::programs::Program;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Documents, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe};
@@ -125,6 +124,7 @@ impl Bed {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_crowd_that_cannot_be_written_keeps_back_its_namespace() -> Result<()> {
     World::run("crowded", async |world| {
         let bed = Bed::new(world).await?;
@@ -136,7 +136,8 @@ async fn a_crowd_that_cannot_be_written_keeps_back_its_namespace() -> Result<()>
         let poller = world.start_poller().await?;
 
         bed.wait_until_excepted(world).await?;
-        let line = format!("too many verdicts are not the poller's own in the namespaces {}", world.objects_namespace());
+        let line =
+            format!("too many verdicts are not the poller's own in the namespaces {}", world.objects_namespace());
         wait::until("the line in /readyz", wait::DEADLINE, async || {
             let (_, text) = poller.page("/readyz").await?;
             Ok(if text.contains(&line) { Seen::Met(()) } else { Seen::Instead(text) })
@@ -153,14 +154,6 @@ async fn a_crowd_that_cannot_be_written_keeps_back_its_namespace() -> Result<()>
             Ok(if is_over { Seen::Met(()) } else { Seen::Instead(format!("{word} {text}")) })
         })
         .await?;
-        world.shows(Shown::new(
-            Group::Staleness,
-            "25 verdicts of one namespace can never be written",
-            "an admission policy refuses every status write in a namespace with 25 objects that stand True on an earlier poller's word; an \
-             object of another namespace drifts",
-            "the other is healed; the namespace is excepted on the Lease, named in `/readyz`, and not acted on until its verdicts are renewed",
-            "1 write outside for the other, 0 for the 25",
-        ));
         Ok(())
     })
     .await

@@ -1,7 +1,6 @@
 //! An object that is nested too deeply to be read affects no other object of its kind.
 
 use anyhow::{Result, ensure};
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use kube::api::{Patch, PatchParams};
@@ -78,13 +77,6 @@ async fn a_deep_object_blinds_nobody() -> Result<()> {
         world.wait_until_gone("created-after").await?;
         let left = toxiproxy.proxies().await?;
         ensure!(left.keys().eq(["listed-beside"]), "{left:?}");
-        world.shows(Shown::new(
-            Group::Tenants,
-            "A deeply nested object",
-            "an object nested 200 levels deep is there before the programs start, and changes later",
-            "it alone is Unknown/RuleError; objects beside it and created after it are corrected and deleted",
-            "",
-        ));
         Ok(())
     })
     .await

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::TARGETS_LABEL;
-use drift_e2e::programs::{Options, Program, Which};
-use drift_e2e::reliability::{Group, Shown};
+use drift_e2e::programs::Program;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -108,12 +107,6 @@ async fn a_deleted_config_map_stops_corrections_alone() -> Result<()> {
         world.apply_target(&target).await?;
         wait_for_upstream(&bed, "web", Some("127.0.0.1:9")).await?;
         settled(world, "web").await?;
-        shows(
-            world,
-            "The ConfigMap of a target is deleted",
-            "objects drift, and one is deleted",
-            "nothing is created or updated; the deletion goes on; the ConfigMap that returns governs at once",
-        );
         Ok(())
     })
     .await
@@ -135,12 +128,6 @@ async fn a_config_map_without_label_stops_corrections() -> Result<()> {
         maps.patch(TARGETS, &PatchParams::default(), &Patch::Merge(&unlabelled)).await?;
         world.wait_for_event("TargetInvalid", TARGETS).await?;
         ensure_only_deletions_go_on(world, &bed, &controller).await?;
-        shows(
-            world,
-            "The ConfigMap of a target loses its label",
-            "objects drift, and one is deleted",
-            "as after its deletion",
-        );
         Ok(())
     })
     .await
@@ -168,12 +155,6 @@ async fn a_key_removed_beside_a_broken_one_corrects_nothing() -> Result<()> {
         world.apply_target_texts(TARGETS, &[("b.yaml", &good)]).await?;
         world.wait_for_proxy("web", "without finalizer", |object| !has_finalizer(object)).await?;
         wait_for_upstream(&bed, "web", Some(BY_HAND)).await?;
-        shows(
-            world,
-            "A key goes from a ConfigMap whose other document is broken",
-            "objects drift, and one is deleted",
-            "as after a deletion of the ConfigMap; nothing is released until the ConfigMap is whole",
-        );
         Ok(())
     })
     .await
@@ -203,63 +184,6 @@ async fn a_former_target_ends_with_one_verdict() -> Result<()> {
         let transitions = [("Unknown", "TargetMissing"), ("False", "InSync")];
         history.wait_for_transitions("driftObserved", &transitions).await?;
         ensure!(bed.outside.writes() == 0, "{:?}", bed.outside.requests());
-        shows(
-            world,
-            "A deleted target is polled no more",
-            "its ConfigMap stays away, and comes back",
-            "one verdict TargetMissing, no request, no write; then InSync again",
-        );
-        Ok(())
-    })
-    .await
-}
-
-/// Adds a row about the state of a target to the document.
-fn shows(world: &World, sequence: &str, injected: &str, held: &str) {
-    world.shows(Shown::new(Group::Configuration, sequence, injected, held, ""));
-}
-
-/// Starts a program whose requests to the API server go through a gate.
-async fn start_through(world: &World, which: Which, url: &str) -> Result<std::sync::Arc<Program>> {
-    world.start(which, Options { api_server: Some(url.to_owned()), ..Options::default() }).await
-}
-
-/// Waits until the controller knows that its text is not the one that the poller attests.
-async fn wait_until_unattested(controller: &Program) -> Result<()> {
-    wait::until("the controller to know that its text is not attested", wait::DEADLINE, async || {
-        let metrics = controller.metrics().await?;
-        let seen: Vec<f64> = metrics.matching("drift_controller_attested", &[]).map(|sample| sample.value).collect();
-        Ok(if seen == [0.0] { Seen::Met(()) } else { Seen::Instead(format!("{seen:?}")) })
-    })
-    .await
-}
-
-#[tokio::test]
-async fn a_controller_with_an_older_text_corrects_nothing() -> Result<()> {
-    World::run("two texts", async |world| {
-        let bed = Bed::new(world).await?;
-        let target = bed.target(world, "proxies", "tier=a")?;
-        world.apply_target(&target).await?;
-        world.start_poller().await?;
-        let gate = world.start_api_gate().await?;
-        let controller = start_through(world, Which::Controller, gate.url()).await?;
-        create(world, "web", "a").await?;
-        settled(world, "web").await?;
-        gate.hold_back(&format!("/api/v1/namespaces/{}/configmaps", world.programs_namespace()));
-        // The verdicts of both texts are the same: only `correct` differs.
-        world.apply_target(&target.with("/spec/correct/mode", json!("Observe"))).await?;
-        wait_until_unattested(&controller).await?;
-        ensure_not_corrected(world, &bed).await?;
-        wait_until_held(&controller, "not_attested", 1.0).await?;
-        gate.let_through();
-        world.wait_for_proxy("web", "without finalizer", |object| !has_finalizer(object)).await?;
-        wait_for_upstream(&bed, "web", Some(BY_HAND)).await?;
-        shows(
-            world,
-            "The controller holds an older text than the poller",
-            "its requests for ConfigMaps hang, and the new text differs in correct alone",
-            "nothing is written outside",
-        );
         Ok(())
     })
     .await

@@ -4,10 +4,8 @@ use std::future::Future;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::Answer;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World};
@@ -131,9 +129,9 @@ fn peak_memory(process: i32) -> Result<f64> {
     Ok((kibibytes("VmHWM:")? - kibibytes("RssFile:")?) / 1024.0)
 }
 
-/// Lets a hostile server answer the polls of one target while another target is polled. Returns the poller's peak
-/// memory, and the neighbour's longest time without a poll.
-async fn endure(world: &World, server: &Hostile, read: Value, reason: &str) -> Result<(f64, Duration)> {
+/// Lets a hostile server answer the polls of one target while another target is polled. Checks that the poller keeps its
+/// Lease and its memory.
+async fn endure(world: &World, server: &Hostile, read: Value, reason: &str) -> Result<()> {
     let outside = world.start_outside().await?;
     let in_sync = json!({"listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true});
     outside.on("GET", "/*", Answer::json(200, &in_sync));
@@ -143,7 +141,6 @@ async fn endure(world: &World, server: &Hostile, read: Value, reason: &str) -> R
     let poller = world.start_poller().await?;
     world.wait_for_verdict("neighbour-0", "False", "InSync").await?;
     let lease = world.lease("drift-poller").await?.context("no Lease")?;
-    let begun = Instant::now();
     create_objects(world, "hostile").await?;
     world.wait_for_verdict("hostile-0", "Unknown", reason).await?;
     let before = outside.count("GET");
@@ -157,19 +154,7 @@ async fn endure(world: &World, server: &Hostile, read: Value, reason: &str) -> R
     ensure!(now["spec"]["leaseTransitions"] == lease["spec"]["leaseTransitions"], "the Lease was lost");
     let peak = peak_memory(poller.pid().await)?;
     ensure!(peak < MEMORY_LIMIT, "{peak:.0} MiB");
-    let times = outside.times_by_path("GET", begun);
-    let gaps = times.values().flat_map(|times| times.windows(2).map(|pair| pair[1] - pair[0]));
-    Ok((peak, gaps.max().unwrap_or_default()))
-}
-
-fn show(world: &World, fault: &str, setup: &str, (peak, gap): (f64, Duration)) {
-    world.shows(Shown::new(
-        Group::HostileServers,
-        fault,
-        setup,
-        "its objects are Unknown; the poller stays within 128 MiB, keeps its Lease and polls a neighbour, whose interval is 2 s",
-        format!("{peak:.0} MiB at most, {:.1} s between two polls of the neighbour", gap.as_secs_f64()),
-    ));
+    Ok(())
 }
 
 #[tokio::test]
@@ -177,9 +162,7 @@ async fn empty_members_of_gzip_are_bounded() -> Result<()> {
     World::run("empty members", async |world| {
         let server = Hostile::start(empty_members).await?;
         let read = json!({"http": {"url": format!("http://127.0.0.1:{}/", server.port)}});
-        let measured = endure(world, &server, read, "ResponseInvalid").await?;
-        show(world, "A body of empty parts", "an HTTP server sends 50,000 gzip members without bytes", measured);
-        Ok(())
+        endure(world, &server, read, "ResponseInvalid").await
     })
     .await
 }
@@ -192,9 +175,7 @@ async fn entries_without_attributes_are_bounded() -> Result<()> {
         world.apply_credential("directory", "poller", data).await?;
         let read = json!({"ldap": {"secretRef": {"name": "directory"}, "base": "dc=${self.metadata.name}",
             "attributes": ["listen", "upstream"]}});
-        let measured = endure(world, &server, read, "ResponseInvalid").await?;
-        show(world, "A directory full of nothing", "a search returns 30,000 entries with one empty value", measured);
-        Ok(())
+        endure(world, &server, read, "ResponseInvalid").await
     })
     .await
 }
@@ -208,9 +189,7 @@ async fn announced_columns_reserve_nothing() -> Result<()> {
         world.apply_credential("database", "poller", data).await?;
         let read = json!({"mysql": {"connection": {"secretRef": {"name": "database"}},
             "query": "SELECT listen, upstream FROM p.p WHERE name = ${self.metadata.name}"}});
-        let measured = endure(world, &server, read, "ResponseInvalid").await?;
-        show(world, "A result of 2^56 columns", "a MySQL server announces it in 13 bytes", measured);
-        Ok(())
+        endure(world, &server, read, "ResponseInvalid").await
     })
     .await
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::programs::{Program, Which};
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::Outside;
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::wait::{self, Seen};
@@ -286,23 +285,11 @@ impl Bed {
     }
 }
 
-fn row(sequence: &str, injected: &str, held: &str, figures: &str) -> Shown {
-    Shown::new(Group::Kinds, sequence, injected, held, figures)
-}
-
-const WORKED: &str = "1 write outside each for created, edited and drifted; then none";
-
 async fn works(label: &str, kind: &'static str, scope: &str, status: Value) -> Result<()> {
     World::run(label, async |world| {
         let kind = Kind::define(world, kind, scope, status).await?;
         let bed = Bed::start(world, &kind).await?;
         bed.ensure_works(world, &kind).await?;
-        world.shows(row(
-            label,
-            "an object created, edited, and drifted",
-            "the verdict is written, it is healed, silent",
-            WORKED,
-        ));
         Ok(())
     })
     .await
@@ -341,12 +328,6 @@ async fn a_kind_with_an_atomic_list_works() -> Result<()> {
         let conditions = object["status"]["conditions"].as_array().context("no conditions")?;
         ensure!(conditions.len() == 3 && conditions[0] == ready, "{conditions:?}");
         ensure!(object["status"]["address"] == "a");
-        world.shows(row(
-            "an atomic list of conditions",
-            "created, edited, drifted; its operator writes the list anew with an entry in front; drifted",
-            "healed each time, silent, and the other entry stays",
-            WORKED,
-        ));
         Ok(())
     })
     .await
@@ -375,12 +356,6 @@ async fn a_kind_is_refused_until_it_is_mended() -> Result<()> {
             let (_, text) = program.page("/readyz").await?;
             ensure!(!text.contains("observedGeneration"), "{text}");
         }
-        world.shows(row(
-            "items of the conditions lack observedGeneration",
-            "a target of such a kind; then the CustomResourceDefinition gets the field",
-            "refused with what to add: metric, Event, /readyz; once it is added, told and at work",
-            WORKED,
-        ));
         Ok(())
     })
     .await
@@ -396,12 +371,6 @@ async fn a_kind_with_its_own_types_is_refused() -> Result<()> {
         let bed = Bed::start(world, &kind).await?;
         bed.ensure_refused(world, "does not take driftObserved, driftCorrected as type").await?;
         bed.ensure_refused(world, "maxLength: 1024 or more").await?;
-        world.shows(row(
-            "the schema of the conditions is too narrow for ours",
-            "an enum of types without ours, and messages of 64 characters",
-            "refused at load with both, and what to change",
-            "",
-        ));
         Ok(())
     })
     .await
@@ -444,12 +413,6 @@ async fn a_kind_whose_rule_refuses_delays_nobody() -> Result<()> {
 
         kind.apply_definition(world, status_with(&items(), "atomic")).await?;
         kind.wait_for(world, "bad", "False/InSync", "True/CorrectionApplied").await?;
-        world.shows(row(
-            "a rule of the definition refuses our condition",
-            "a CEL rule that takes no verdict of drift; later it is taken away",
-            "one Event, a backoff for that object, another object is judged; then it is healed",
-            &format!("{tries} tries in {} s", since.as_secs()),
-        ));
         Ok(())
     })
     .await
@@ -478,12 +441,6 @@ async fn a_lost_status_subresource_makes_nothing_gone() -> Result<()> {
         kind.apply_definition(world, status_with(&items(), "atomic")).await?;
         bed.toxiproxy.wait_for("web", |proxy| proxy.is_some_and(|proxy| proxy.upstream == "127.0.0.1:9")).await?;
         kind.wait_for(world, "web", "False/InSync", "True/CorrectionApplied").await?;
-        world.shows(row(
-            "the definition loses its status subresource while objects are there",
-            "the subresource is taken away, the outside drifts; later the subresource comes back",
-            "an Event says what is missing, the object is not taken for gone and nothing is corrected; then it is healed",
-            "1 external write for the drift",
-        ));
         Ok(())
     })
     .await
@@ -508,12 +465,6 @@ async fn a_service_which_has_no_generation_works() -> Result<()> {
         ensure!(object["metadata"].get("generation").is_none(), "a Service has a generation by now: {object}");
         kind.api(world)?.delete("web", &kube::api::DeleteParams::default()).await?;
         bed.toxiproxy.wait_for("web", |proxy| proxy.is_none()).await?;
-        world.shows(row(
-            "a Service, which has no generation",
-            "created, edited, drifted, deleted",
-            "a changed desired state counts as a changed generation; healed, silent, deleted outside",
-            WORKED,
-        ));
         Ok(())
     })
     .await
@@ -534,14 +485,5 @@ async fn a_built_in_kind_can_be_refused() -> Result<()> {
         })
         .await?;
     }
-    World::run("built in", async |world| {
-        world.shows(row(
-            "a PersistentVolumeClaim or a Deployment, whose conditions lack observedGeneration",
-            "a target of such a kind",
-            "refused at load with what is missing: metric, Event, /readyz",
-            "",
-        ));
-        Ok(())
-    })
-    .await
+    Ok(())
 }

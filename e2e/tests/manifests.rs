@@ -45,6 +45,7 @@ async fn apply_k_is_accepted_and_changes_nothing_twice() -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
     let plane = ControlPlane::shared().await?;
     let kubectl = plane.kubectl();

@@ -417,6 +417,7 @@ async fn play(cases: &[Case<'_>], programs: &[(Which, Arc<Program>)]) -> Result<
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn each_verb_of_the_printed_roles_is_needed() -> Result<()> {
     World::run("rbac", async |world| {
         let toxiproxy = world.start_toxiproxy().await?;

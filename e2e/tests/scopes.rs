@@ -3,7 +3,6 @@
 use anyhow::{Result, ensure};
 use drift_api::identity::ScopeId;
 use drift_api::names::DRIFT_CORRECTED;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::Outside;
 use drift_e2e::systems::toxiproxy::Toxiproxy;
 use drift_e2e::world::{Target, World, describe, message, note};
@@ -88,13 +87,6 @@ async fn neither_target_deletes_what_the_other_names() -> Result<()> {
         }
         let (writes, deletes) = (bed.outside.writes(), bed.outside.count("DELETE"));
         ensure!((writes, deletes) == (ROUNDS, 0), "{writes} writes outside, {deletes} of them deletions");
-        world.shows(Shown::new(
-            Group::Claim,
-            "two targets name one resource in one scope",
-            "an object of each target; the one that has nothing is deleted, then the owner; the targets change places",
-            "one owns, the other is False/IdentityTaken, then NotOurs; no deletion takes the resource along",
-            "1 write outside each time: the creation",
-        ));
         Ok(())
     })
     .await
@@ -146,14 +138,6 @@ async fn an_edited_scope_takes_over_nothing() -> Result<()> {
         ensure!(bed.upstream("web").await?.as_deref() == Some(OURS), "it was deleted");
         world.wait_for_note("other", "False", "NotOurs").await?;
         ensure!(bed.outside.writes() == 2, "{:#?}", bed.outside.requests());
-        world.shows(Shown::new(
-            Group::Claim,
-            "an edited scope",
-            "the target's scope is edited with a drift, edited back, edited again, and the object deleted",
-            "False/IdentityChanged, healed when it is edited back; no update, no delete, Event ExternalLeftBehind; another \
-             target's object in the former scope is NotOurs meanwhile",
-            "2 writes outside: the creation and the healing",
-        ));
         Ok(())
     })
     .await

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use drift_api::names;
 use drift_e2e::programs::{Program, Which};
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Answer, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, condition, message, right};
@@ -106,13 +105,6 @@ async fn a_secret_without_label_is_never_used() -> Result<()> {
         let log = controller.log_text()?;
         let told = log.matches("not corrected: nothing could be sent").count();
         ensure!(told == 1, "told {told} times that nothing could be sent");
-        world.shows(Shown::new(
-            Group::Corrections,
-            "A correction's Secret is not labelled for the controller",
-            "the label is put on after five tries that sent nothing, one of them asked for by retry-requested-at",
-            "nothing is sent without it; each pause is 30 s at most, none where somebody asks, and the Secret's change is seen at once",
-            format!("corrected {:.1} s after the label", corrected.as_secs_f64()),
-        ));
         Ok(())
     })
     .await

@@ -9,6 +9,7 @@ use serde_json::json;
 const POLLS_EACH: usize = 50;
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn fifty_quiet_intervals_cost_no_write() -> Result<()> {
     World::run("silence", async |world| {
         let (_toxiproxy, outside) = world.start_fronted_toxiproxy().await?;

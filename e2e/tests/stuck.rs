@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use drift_api::names;
 use drift_e2e::programs::Program;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::{Documents, Outside};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, describe};
@@ -180,13 +179,6 @@ async fn an_unwritable_verdict_keeps_back_nobody_else() -> Result<()> {
         world.ask_for_poll("stuck").await?;
         bed.outside.wait_for_requests("PUT", 2).await?;
         world.wait_for_verdict("stuck", "False", "InSync").await?;
-        world.shows(Shown::new(
-            Group::Staleness,
-            "A verdict that can never be written",
-            "an admission policy refuses every status write of an object that stands True on an earlier poller's word; another object of its target drifts",
-            "the other is healed; the stuck one is excepted on the Lease and not acted on until its verdict is renewed",
-            "1 write outside for the other, 0 for the stuck one",
-        ));
         Ok(())
     })
     .await
@@ -207,13 +199,6 @@ async fn a_correction_without_its_note_is_not_repeated() -> Result<()> {
 
         bed.end_refusal(world).await?;
         ensure!(bed.written().len() == 2, "{:?}", bed.written());
-        world.shows(Shown::new(
-            Group::Corrections,
-            "A note that can never be written",
-            "an admission policy refuses every status write of an object right before it is corrected; one correction at a time is allowed; another object drifts",
-            "the correction is not repeated, and the other object is healed; once the policy is gone note and verdict follow",
-            "1 write outside for each",
-        ));
         Ok(())
     })
     .await

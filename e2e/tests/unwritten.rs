@@ -3,7 +3,6 @@
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, POLLER_LEASE, UNWRITTEN_ANNOTATION};
 use drift_e2e::programs::Which;
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{Target, World, right};
 use k8s_openapi::api::authorization::v1::ResourceAttributes;
@@ -107,14 +106,6 @@ async fn lost_rights_take_back_the_verdict() -> Result<()> {
             Ok(if is_clear { Seen::Met(()) } else { Seen::Instead(format!("{attested} {unwritten}")) })
         })
         .await?;
-        world.shows(Shown::new(
-            Group::Staleness,
-            "The poller loses its rights",
-            "its ClusterRoleBindings are deleted, an external resource changes, and the bindings come back",
-            "`get` shows RightsMissing with the old verdict in brackets, and the Lease excepts that object; once the rights are \
-             back, the object is healed and nothing is excepted",
-            "1 object excepted, the other still attested",
-        ));
         Ok(())
     })
     .await

@@ -19,6 +19,9 @@ const READY_MADE: &str = "E2E_PROGRAMS";
 /// Time limit of a build: a cold release build on two busy cores.
 const BUILD_WITHIN: Duration = Duration::from_secs(1800);
 
+/// The features that this crate was built with.
+const FEATURES: &str = if cfg!(feature = "long") { "drift-e2e/long" } else { "" };
+
 /// The file name of the CLI.
 const CLI: &str = "kubectl-drift";
 
@@ -86,12 +89,26 @@ fn start() -> Result<Process> {
     // The folder of the profile `dev` is named `debug`.
     let profile = if profile == "debug" { "dev" } else { profile };
     Launch::new("build-programs", cargo)
-        .arguments(["build", "-p", "drift-poller", "-p", "drift-controller", "-p", CLI, "--bins"])
+        .arguments(["build", "--bins"])
+        .arguments(selection(profile)?)
         .arguments(["--profile", profile, "--message-format", "json-render-diagnostics", "--target-dir"])
         .argument(run_folder::target_folder()?)
         .with_whole_environment()
         .in_folder(env!("CARGO_MANIFEST_DIR"))
         .start(run_folder::path()?)
+}
+
+/// Returns the packages to select. In a test they are those of `cargo test`, with its features and a test target:
+/// cargo chooses the features of dependencies for the selection as a whole, and any other one compiles a hundred of
+/// them a second time.
+fn selection(profile: &str) -> Result<Vec<String>> {
+    let program = std::env::current_exe().context("finding this program")?;
+    let is_test = profile == "dev" && program.parent().is_some_and(|folder| folder.ends_with("deps"));
+    let words: &[&str] = match is_test {
+        true => &["--workspace", "--test", "repository", "--features", FEATURES],
+        false => &["-p", "drift-poller", "-p", "drift-controller", "-p", CLI],
+    };
+    Ok(words.iter().copied().map(str::to_owned).collect())
 }
 
 fn find(locate: impl Fn(&str) -> Option<PathBuf>) -> Result<Built> {

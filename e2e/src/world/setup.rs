@@ -58,9 +58,8 @@ impl World {
         let client = plane.admin_client().await?;
         let objects = names.id.clone();
         let programs = tokio::sync::Mutex::default();
-        let shown = std::sync::Mutex::default();
         let log = plane.audit_from_now(vec![names.group.clone(), names.programs.clone()])?.into();
-        let world = Self { names, objects, folder, control_plane, client, programs, shown, log };
+        let world = Self { names, objects, folder, control_plane, client, programs, log };
         world.furnish().await.with_context(|| format!("making the world {}", world.names.id))?;
         Ok(world)
     }

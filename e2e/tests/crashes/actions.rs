@@ -28,18 +28,6 @@ impl Action {
         matches!(self, Self::Update | Self::Delete | Self::Release | Self::LetGo)
     }
 
-    /// Returns its name as a part of a sentence.
-    pub(super) fn as_noun(self) -> &'static str {
-        match self {
-            Self::Create => "a creation in two steps",
-            Self::Update => "an update",
-            Self::Delete => "a deletion",
-            Self::Adopt => "an adoption",
-            Self::Release => "the release of a finalizer",
-            Self::LetGo => "letting go an object out of the selection",
-        }
-    }
-
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",

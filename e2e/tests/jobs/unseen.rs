@@ -3,7 +3,6 @@
 use anyhow::{Result, ensure};
 use drift_e2e::process::Exit;
 use drift_e2e::programs::{Options, Which};
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::systems::outside::Answer;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
@@ -45,6 +44,7 @@ async fn create(world: &World, name: &str) -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn an_unseen_success_begins_no_second_job() -> Result<()> {
     World::run("job-unseen", async |world| {
         let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
@@ -84,14 +84,6 @@ async fn an_unseen_success_begins_no_second_job() -> Result<()> {
             Ok(if all.len() == 3 { Seen::Met(()) } else { Seen::Instead(format!("{:?}", all.keys())) })
         })
         .await?;
-        world.shows(Shown::new(
-            Group::Crashes,
-            "a Job succeeds while no controller runs",
-            "SIGKILL while the Jobs of two creates run, an abort before the note on their success, and a read that shows \
-             one of the two resources",
-            "one Job each: a poll finds the one, and the other ends in CreationInDoubt, which tells that one may exist",
-            "",
-        ));
         Ok(())
     })
     .await

@@ -13,7 +13,7 @@ async fn play(again: Again) -> Result<()> {
 }
 
 #[tokio::test]
-#[cfg_attr(not(feature = "long"), ignore = "long: cargo e2e-node --ignored a_second_build_gives")]
+#[ignore = "builds both programs twice: .ci/release"]
 async fn a_second_build_gives_the_same_programs() -> Result<()> {
     play(Again::OwnCrates).await
 }

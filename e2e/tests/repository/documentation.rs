@@ -151,3 +151,21 @@ fn pages_name_the_tested_kubernetes() {
         assert!(page(name).contains(&expected), "{name} does not say `T{expected}`");
     }
 }
+
+#[test]
+fn every_test_of_the_reliability_page_exists() {
+    let text = page("docs/design/reliability.md");
+    let heads = ["| Fault |", "|---"];
+    let rows = text.lines().filter(|line| line.starts_with('|') && !heads.iter().any(|head| line.starts_with(head)));
+    let mut count = 0;
+    for row in rows {
+        let named = row.trim_end_matches("` |").rsplit_once("| `").and_then(|(_, test)| test.split_once("::"));
+        let (file, name) = named.unwrap_or_else(|| panic!("no test in {row}"));
+        let source = page(file);
+        let before = source.split_once(&format!("fn {name}()")).map(|(before, _)| before);
+        let attributes = before.and_then(|before| before.rsplit("\n\n").next());
+        assert!(attributes.is_some_and(|lines| lines.contains("test]")), "{file} has no test {name}");
+        count += 1;
+    }
+    assert!(count >= 40, "only {count} rows were found");
+}

@@ -83,10 +83,7 @@ fn the_page_of_helm_values_is_current() {
     if std::env::var_os(WRITE).is_some() {
         fs::write(root().join(PAGE), &expected).unwrap();
     }
-    assert!(
-        file(PAGE) == expected,
-        "{PAGE} is old: {WRITE}=1 cargo test -p drift-e2e --test repository writes it anew"
-    );
+    assert!(file(PAGE) == expected, "{PAGE} is old: {WRITE}=1 cargo test --test repository writes it anew");
 }
 
 #[test]

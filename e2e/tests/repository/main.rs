@@ -1,10 +1,9 @@
-//! The repository keeps its rules for documents and for the structure of its sources. No program is started.
+//! The repository keeps its rules for documents. No program is started.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod command_lines;
 mod documentation;
-mod functions;
 mod helm_values;
 mod layout;
 mod manual;
@@ -12,8 +11,6 @@ mod monitoring;
 mod mutants;
 mod readiness;
 mod release;
-mod sources;
-mod structure;
 
 use std::path::{Path, PathBuf};
 

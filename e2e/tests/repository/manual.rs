@@ -59,8 +59,5 @@ fn the_manual_says_what_the_programs_say() {
     let written: BTreeMap<_, _> = files.map(|path| (name(&path), fs::read_to_string(path).unwrap())).collect();
     let names = expected.keys().chain(written.keys());
     let old: BTreeSet<_> = names.filter(|name| expected.get(*name) != written.get(*name)).collect();
-    assert!(
-        old.is_empty(),
-        "docs/man is old, {old:?}: {WRITE}=1 cargo test -p drift-e2e --test repository manual writes it anew"
-    );
+    assert!(old.is_empty(), "docs/man is old, {old:?}: {WRITE}=1 cargo test --test repository manual writes it anew");
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use drift_e2e::reliability::{Group, Shown};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
 use serde_json::{Value, json};
@@ -32,6 +31,7 @@ impl Bed {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn edits_of_other_limits_let_nothing_pass() -> Result<()> {
     World::run("edited limits", async |world| {
         let bed = Bed::in_sync(world, 20, json!({"perMinute": 600})).await?;
@@ -80,13 +80,6 @@ async fn edits_of_other_limits_let_nothing_pass() -> Result<()> {
         world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
         world.wait_for_event("BreakerClosed", "drift-targets").await?;
         ensure!(bed.changed() == 0 && bed.outside.writes() == 15, "{} writes", bed.outside.writes());
-        world.shows(Shown::new(
-            Group::Storms,
-            "Edits while the breaker is open",
-            "15 of 20 drifted; then perMinute and maxDriftedPercent are lowered, perMinute is raised, maxDriftedPercent is raised too little, one object is retried, and maxDriftedPercent is raised past the drift",
-            "no edit but the last lets a correction pass, the retry corrects one object, and a Warning names the limit that suffices",
-            format!("{before} corrected before it opened, {held} held"),
-        ));
         Ok(())
     })
     .await
@@ -97,6 +90,7 @@ fn is_changed(document: Value) -> bool {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn a_restart_lets_nothing_pass() -> Result<()> {
     World::run("restarted breaker", async |world| {
         let mut bed = Bed::in_sync(world, 20, json!({"perMinute": 600, "maxDriftedPercent": 50})).await?;
@@ -122,13 +116,6 @@ async fn a_restart_lets_nothing_pass() -> Result<()> {
         ensure!(bed.outside.writes() == 9 && bed.changed() == 4, "{} writes", bed.outside.writes());
         bed.edit_limits(world, json!({"perMinute": 600, "maxDriftedPercent": 100})).await?;
         world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
-        world.shows(Shown::new(
-            Group::Storms,
-            "Restart while the breaker is open",
-            "four of 20 objects are held, too few to open a breaker; the controller is stopped, and then killed",
-            "the next controller holds them too, until the limit is raised",
-            "0 writes outside",
-        ));
         Ok(())
     })
     .await

@@ -37,6 +37,7 @@ async fn wait_for_page(bed: &Bed, is_met: impl Fn(&str) -> bool) -> Result<()> {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
     World::run("shown breaker", async |world| {
         let bed = Bed::in_sync(world, 20, json!({"perMinute": 600})).await?;
