@@ -281,8 +281,8 @@ async fn a_missing_credential_is_noted_once() {
     running.see().await;
     running.attest();
     running.list().await;
-    let failed = "note CorrectionFailed create: the Secret with the controller's credential is missing, not labelled for \
-                  the controller, or not for this host; it is tried again";
+    let failed = "note CorrectionFailed create: the controller's credential cannot be used: Secret missing does not exist \
+                  or is not labelled for this program; it is tried again";
     running.bench.wait_for(&[failed]).await;
     for _ in 0..60 {
         running.attest();
