@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use drift_api::names::POLLER_LEASE;
+use drift_api::names::{PERSON_MANAGER, POLLER_LEASE};
 use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::client::ResolvedKind;
@@ -78,7 +78,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -
 /// # Errors
 /// When there is no usable configuration.
 pub(crate) async fn connect(cluster: &KubeconfigSettings) -> Result<kube::Client, CommandError> {
-    let client = cluster.configuration().await.and_then(client::client_of);
+    let client = cluster.configuration().await.and_then(|config| client::client_of(config, PERSON_MANAGER));
     client.map_err(|error| CommandError::BadUsage(error.to_string()))
 }
 

@@ -112,7 +112,10 @@ async fn check_waits_for_a_first_poll() -> Result<()> {
         grant_list(world).await?;
         let unread = verify("5s").await?;
         ensure!(unread.code == 3 && unread.complaints.contains(expected), "{unread:?}");
-        ensure!(unread.output.contains("; 0 of 1 read; you may not get its Secrets"), "{unread:?}");
+        ensure!(
+            unread.output.contains("; 0 of 1 read (1 CredentialUnusable); you may not get its Secrets"),
+            "{unread:?}"
+        );
 
         world.apply_credential("reader", "poller", json!({"token": "hunter2"})).await?;
         let missing = verify("60s").await?;

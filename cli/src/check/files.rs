@@ -4,10 +4,9 @@ use std::fs;
 use std::io::{Read as _, stdin};
 use std::path::{Path, PathBuf};
 
-use drift_language::find_documents;
-use drift_language::manifests_of;
+use drift_language::{BrokenYaml, broken_manifests, find_documents, manifests_of};
 
-use crate::check::document::{Remark, Source};
+use crate::check::document::{Remark, Severity, Source};
 use crate::ending::CommandError;
 
 /// The name of standard input on a command line, and in messages.
@@ -20,7 +19,8 @@ const DEFINITION: &str = "CustomResourceDefinition";
 /// The extensions of the files that are read from a folder.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// Reads all of them, as [`read_with_neighbours`], and tells each path that neither holds a target document nor defines a kind.
+/// Reads all of them, as [`read_with_neighbours`], and tells each path that neither holds a target document nor defines a
+/// kind, or that cannot be read as YAML.
 ///
 /// # Errors
 /// When one cannot be read, or none holds a target document.
@@ -30,9 +30,13 @@ pub(crate) fn read_sources<'p>(
     let (mut remarks, mut all) = (Vec::new(), Vec::new());
     for path in paths {
         let read = read_path(path)?;
-        if !read.iter().any(|source| holds_target(source) || defines_kind(&source.text)) {
+        let is_used = read.iter().any(|source| holds_target(source) || defines_kind(&source.text));
+        let broken: Vec<_> = read.iter().filter(|source| !is_used || source.text.contains(DEFINITION)).collect();
+        let broken: Vec<_> = broken.into_iter().flat_map(broken_yaml).collect();
+        if broken.is_empty() && !is_used {
             remarks.push(Remark::of_source(&path.display().to_string(), NO_TARGET));
         }
+        remarks.extend(broken);
         all.push((path, read));
     }
     Ok((gather(all)?, remarks))
@@ -63,6 +67,18 @@ fn gather(read: Vec<(&PathBuf, Vec<Source>)>) -> Result<Vec<Source>, CommandErro
     } else {
         Err(CommandError::BadUsage(format!("{}: {NO_TARGET}", names.join(", "))))
     }
+}
+
+/// The YAML documents of a source that cannot be read.
+fn broken_yaml(source: &Source) -> Vec<Remark> {
+    let remark = |BrokenYaml { place, mistake }: BrokenYaml| Remark {
+        severity: Severity::Warning,
+        source: source.name.clone(),
+        place: Some(place),
+        line: source.text.lines().nth(place.0.saturating_sub(1)).unwrap_or_default().to_owned(),
+        message: format!("this YAML document is skipped: {mistake}"),
+    };
+    broken_manifests(&source.text).into_iter().map(remark).collect()
 }
 
 fn defines_kind(text: &str) -> bool {
@@ -115,8 +131,26 @@ fn is_read(path: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn broken_yaml_of_a_kind_is_told_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let target = path("t.yaml", "kind: PollTarget\n");
+        let crd = path("crd.yaml", "a: 1\n---\nkind: CustomResourceDefinition\nspec: [\n");
+        let neither = path("n.yaml", "kind: Role\n");
+        let (_, remarks) = read_sources([&target, &crd, &neither]).unwrap_or_else(|_| panic!("one holds a target"));
+        let told: Vec<_> = remarks.iter().map(|remark| (remark.place.map(|place| place.0), &*remark.message)).collect();
+        assert!(matches!(&*told, [(Some(4 | 5), _), (None, NO_TARGET)]), "{told:?}");
+        assert!(told[0].1.starts_with("this YAML document is skipped: "), "{told:?}");
+    }
 
     #[test]
     fn a_definition_is_known_however_it_is_written() {

@@ -92,9 +92,12 @@ fn of_target(good: &Good) -> String {
     format!("{objects}, {}{}{}", polls.join(" and "), untried.collect::<String>(), waited.collect::<String>())
 }
 
-/// `; 2 of 3 objects read`, and the Secrets that only the verdicts can show.
+/// `; 2 of 3 objects read (1 Suspended)`, and the Secrets that only the verdicts can show.
 fn of_waited(objects: Option<u64>, waited: &Waited) -> String {
-    let read = objects.filter(|objects| *objects > 0).map(|objects| format!("; {} of {objects} read", waited.read));
+    let unread: Vec<_> = waited.unread.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let unread = if unread.is_empty() { String::new() } else { format!(" ({})", unread.join(", ")) };
+    let read = objects.filter(|objects| *objects > 0);
+    let read = read.map(|objects| format!("; {} of {objects} read{unread}", waited.read));
     let secrets: Vec<_> = waited.unread_secrets.iter().map(String::as_str).collect();
     let secrets = (!secrets.is_empty())
         .then(|| format!("; you may not get its Secrets, which were not looked at: {}", secrets.join(", ")));

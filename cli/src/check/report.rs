@@ -3,7 +3,7 @@
 mod doubts;
 mod rates;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use drift_api::names::{TARGETS_LABEL, TRUE};
@@ -38,6 +38,8 @@ pub(crate) struct Good {
 pub(crate) struct Waited {
     /// The number of objects whose external resource was read.
     pub(crate) read: u64,
+    /// The numbers of the others, by the reasons of their verdicts.
+    pub(crate) unread: BTreeMap<String, u64>,
     /// Secrets that could not be looked at, with the programs that use them.
     pub(crate) unread_secrets: BTreeSet<String>,
 }

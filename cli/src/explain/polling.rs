@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use drift_api::names::{CREDENTIAL_POLLER, POLLER_MANAGER};
+use drift_api::names::{CREDENTIAL_POLLER, PERSON_MANAGER, POLLER_MANAGER};
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_kube::client::KubeconfigSettings;
@@ -63,7 +63,7 @@ pub(super) async fn outside(
         }
     }
     let secrets: Arc<ArcSwap<LabelledSecrets>> = Arc::new(ArcSwap::from_pointee(secrets.into_iter().collect()));
-    let resources = cluster.configuration().await.and_then(ResourceClient::of);
+    let resources = cluster.configuration().await.and_then(|config| ResourceClient::of(config, PERSON_MANAGER));
     let exchanges = RecordedExchanges::default();
     let projected = ProjectedTokens::new(projected_tokens);
     let sender = HttpSender::with_projected(projected, secrets.clone(), POLLER_MANAGER);

@@ -10,6 +10,7 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_kube::cleanup::{Selection, Selections};
 use drift_kube::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_kube::config::documents_in;
+use drift_kube::kinds::KindError;
 use drift_kube::program::settings::{parse_lease_name, parse_namespace};
 use drift_language::{DocumentName, Texts};
 use drift_language::{LabelSelector, ObjectSelection, Target, manifests_of, parse_document};
@@ -133,7 +134,18 @@ async fn say_released(client: &kube::Client, notes: &Notes, texts: &Texts) -> Re
             namespaces: namespaces.clone(),
             label_selector: LabelSelector::default(),
         };
-        let resolved = kind_of(client, &objects).await.map_err(|error| CommandError::CannotTell(error.to_string()))?;
+        let resolved = match kind_of(client, &objects).await {
+            Ok(resolved) => resolved,
+            // A typo in the target, or its CustomResourceDefinition went before it.
+            Err(KindError::Missing { .. }) => {
+                writeln!(
+                    anstream::stdout(),
+                    "releases nothing of {kind} ({api_version}): the cluster has no such kind"
+                )?;
+                continue;
+            }
+            Err(error) => return Err(CommandError::CannotTell(error.to_string())),
+        };
         let mut left = Vec::new();
         let listed = each_object(client, (&objects, &resolved), (None, FieldPaths::default()), |seen| {
             let is_of_other = |target: &Target| {

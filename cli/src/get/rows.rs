@@ -181,7 +181,7 @@ impl Row {
             text(observed.map(|observed| self.said_reason(observed)).or_else(|| self.reason_without_verdict())),
             text(observed.map(|observed| observed.fields.join(","))),
             text(self.corrected.as_ref().map(|corrected| corrected.said_reason().to_owned())),
-            text(self.next_cell()),
+            text(self.next_cell(now)),
         ];
         if wide {
             cells.extend([self.target.clone(), text(Some(self.message()))]);
@@ -215,8 +215,8 @@ impl Row {
     }
 
     /// The NEXT column: the next step, or the hold of it.
-    fn next_cell(&self) -> Option<String> {
-        let shown = || self.hold.as_ref().map(Hold::cell).or_else(|| self.next.as_str().map(str::to_owned));
+    fn next_cell(&self, now: Timestamp) -> Option<String> {
+        let shown = || self.hold.as_ref().map(|hold| hold.cell(now)).or_else(|| self.next.as_str().map(str::to_owned));
         if self.gone { Some(GONE.to_owned()) } else { shown() }
     }
 

@@ -26,8 +26,16 @@ use crate::targets::lease_notes;
 /// Pause between two reads of an object. Most polls take longer, and a person does not notice it.
 const READ_EVERY: Duration = Duration::from_millis(500);
 
+/// Time after a request in which a poll and its write are tried: a poll's default `timeout` (10 s), and some for the write
+/// and the Lease. What the Lease says after that is about the requested poll.
+const POLL_TAKES: Duration = Duration::from_secs(15);
+
 /// Shown if no verdict came.
 const NO_ANSWER: &str = "no answer to the requested poll within the timeout";
+
+/// Shown if the poller's Lease does not say why.
+const SILENCE: &str =
+    "check that drift-poller runs and that a target selects the object, and look for Events WriteRefused of it";
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:
@@ -88,17 +96,15 @@ pub(crate) fn run(settings: &PollSettings) -> Result<ExitStatus, CommandError> {
                 Err(error) => statuses.push(fail(kind, object, &error)?),
             }
         }
-        let end = clock::now() + settings.timeout;
+        let now = clock::now();
+        let wait = Wait { client: &client, settings, end: now + settings.timeout, doubted_from: now + POLL_TAKES };
         for one in &asked {
-            statuses.push(match one.wait(&client, end).await {
+            statuses.push(match one.wait(&wait).await {
                 Ok(Some((status, verdict))) => {
                     writeln!(anstream::stdout(), "{} {}: {verdict}", one.kind.kind, one.object.id)?;
                     status
                 }
-                Ok(None) => {
-                    let notes = lease_notes(&client, &settings.targets_namespace, &settings.poller_lease).await;
-                    fail(one.kind, one.object, &format!("{NO_ANSWER}: {}", silence(&notes, &one.object.id)))?
-                }
+                Ok(None) => fail(one.kind, one.object, &format!("{NO_ANSWER}: {SILENCE}"))?,
                 Err(error) => fail(one.kind, one.object, &error)?,
             });
         }
@@ -119,23 +125,34 @@ async fn ask<'o>(client: &kube::Client, kind: &'o ServedKind, object: &'o LeanOb
     Ok(Asked { kind, object, request: PollRequest::of(&now) })
 }
 
-/// The cause of a missing verdict, by the poller's Lease.
-fn silence(notes: &LeaseNotes, object: &ObjectId) -> String {
+/// The cause of a verdict that is not written, by the poller's Lease.
+fn unwritten(notes: &LeaseNotes, object: &ObjectId) -> Option<String> {
     let is_named = |unwritten: &&Unwritten| unwritten.uids.contains(&object.uid);
-    match notes.unwritten.values().find(is_named) {
-        Some(unwritten) => {
-            format!("{} ({}): see the Events of the object", unwritten.word.sentence(), unwritten.word)
-        }
-        None => {
-            "check that drift-poller runs and that a target selects the object, and look for Events WriteRefused of it"
-                .to_owned()
-        }
+    let unwritten = notes.unwritten.values().find(is_named)?;
+    Some(format!("{} ({}): see the Events of the object", unwritten.word.sentence(), unwritten.word))
+}
+
+/// The wait for all verdicts.
+struct Wait<'w> {
+    client: &'w kube::Client,
+    settings: &'w PollSettings,
+    end: Moment,
+    /// The time from which the poller's Lease may end the wait.
+    doubted_from: Moment,
+}
+
+impl Wait<'_> {
+    async fn unwritten(&self, object: &ObjectId) -> Option<String> {
+        let PollSettings { targets_namespace, poller_lease, .. } = self.settings;
+        unwritten(&lease_notes(self.client, targets_namespace, poller_lease).await, object)
     }
 }
 
 impl Asked<'_> {
-    /// Waits for the verdict, and returns it with its exit status; `None` if none comes until `end`.
-    async fn wait(&self, client: &kube::Client, end: Moment) -> Result<Option<(ExitStatus, String)>, String> {
+    /// Waits for the verdict, and returns it with its exit status; `None` if none comes in time. A write that the API server
+    /// does not take ends the wait.
+    async fn wait(&self, wait: &Wait<'_>) -> Result<Option<(ExitStatus, String)>, String> {
+        let Wait { client, end, doubted_from, .. } = *wait;
         let kind = resolved(self.kind);
         let place = (self.object.id.namespace.as_deref().unwrap_or_default(), &*self.object.id.name);
         loop {
@@ -147,7 +164,13 @@ impl Asked<'_> {
                     return Ok(Some(answer));
                 }
             }
-            if clock::now() >= end {
+            let now = clock::now();
+            if now >= doubted_from.min(end)
+                && let Some(cause) = wait.unwritten(&self.object.id).await
+            {
+                return Err(format!("no answer to the requested poll: {cause}"));
+            }
+            if now >= end {
                 return read.map(|_| None).map_err(|error| format!("{NO_ANSWER}: {error}"));
             }
             sleep(READ_EVERY).await;
@@ -242,13 +265,14 @@ mod tests {
     fn a_refused_write_is_named_as_the_cause() {
         use drift_api::unwritten::UnwrittenWord;
         let asked = lean(&json!({"metadata": {"uid": "u", "name": "web"}}));
-        let unwritten = |uid: &str| {
+        let notes = |uid: &str| {
             let unwritten = Unwritten { word: UnwrittenWord::WriteRefused, count: 1, uids: [uid.into()].into() };
             LeaseNotes { unwritten: [("t".to_owned(), unwritten)].into(), ..LeaseNotes::default() }
         };
-        let refused = silence(&unwritten("u"), &asked.id);
-        assert!(refused.starts_with("the API server does not take the poller's verdict (WriteRefused)"), "{refused}");
-        assert!(silence(&unwritten("other"), &asked.id).starts_with("check that drift-poller runs"));
+        let refused = super::unwritten(&notes("u"), &asked.id);
+        let expected = "the API server does not take the poller's verdict (WriteRefused): see the Events of the object";
+        assert_eq!(refused.as_deref(), Some(expected));
+        assert_eq!(super::unwritten(&notes("other"), &asked.id), None);
     }
 
     #[test]

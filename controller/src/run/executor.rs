@@ -158,13 +158,15 @@ impl Run<'_> {
     }
 
     fn render(&mut self, index: usize) -> Rendered {
-        let Some(requests) = &mut self.requests else { return Rendered::Fails(Doubt::TemplateFails) };
+        let Some(requests) = &mut self.requests else {
+            return Rendered::Fails(Uncertainty::unanswered(Doubt::TemplateFails));
+        };
         match requests.system.make_ready(index) {
             Ok(true) => requests.system.item_label(index).map_or(Rendered::Ready, Rendered::Item),
             Ok(false) => Rendered::Skipped,
             Err(why) => {
                 self.tell_unsendable(&why);
-                Rendered::Fails(why.doubt)
+                Rendered::Fails(why.uncertainty())
             }
         }
     }
@@ -181,7 +183,7 @@ impl Run<'_> {
         reach(KillPoint::ControllerAfterStep);
         let answer = match sent {
             Sent::Answered(answer) => answer,
-            Sent::Unanswered(doubt) => StepAnswer::of(StepOutcome::Indefinite(Uncertainty::unanswered(doubt))),
+            Sent::Unanswered(uncertainty) => StepAnswer::of(StepOutcome::Indefinite(uncertainty)),
             Sent::CutOff => return Event::CutOff,
             Sent::NotSent => return Event::NotSent,
         };

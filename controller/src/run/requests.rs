@@ -20,7 +20,7 @@ use std::time::Duration;
 use drift_api::{CredentialError, Uid};
 use drift_kube::process::clock;
 use drift_kube::{JobClient, Leadership, ResourceClient};
-use drift_systems::{Databases, HostGate, HostReply, HttpSender};
+use drift_systems::{Databases, HostGate, HostReply, HttpSender, WriteProgress};
 use tokio_util::sync::CancellationToken;
 
 use held_hosts::{HeldHosts, HostPlace};
@@ -28,7 +28,7 @@ use held_hosts::{HeldHosts, HostPlace};
 pub use by_system::{Requests, Ways, render};
 
 use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::Doubt;
+use crate::engine::corrections::outcome::{Doubt, Uncertainty};
 use crate::engine::rendering::{Plan, Unrenderable};
 
 /// Maximum age of the last Lease renewal when a step is sent. Together with the cut-off at the loss of the Lease, none
@@ -44,12 +44,18 @@ pub enum Sent {
     /// The request was answered.
     Answered(StepAnswer),
     /// The request will get no response.
-    Unanswered(Doubt),
+    Unanswered(Uncertainty),
     /// The Lease was lost or the drain deadline passed while the request was running.
     CutOff,
     /// The request was not sent, because the program is shutting down, the Lease is not fresh, or the host has just
     /// asked for a delay.
     NotSent,
+}
+
+/// Returns the outcome of a write whose deadline passed. Before it was sent, it certainly had no effect.
+fn timed_out(progress: &WriteProgress) -> Sent {
+    let why = if progress.has_begun() { Doubt::TimedOut } else { Doubt::NotConnected };
+    Sent::Unanswered(Uncertainty::unanswered(why))
 }
 
 /// Requests of one correction to one kind of system, rendered one by one, and the meaning of their responses.

@@ -171,7 +171,7 @@ impl Acting {
         let looked_at = requests.as_mut().map(|requests| requests as &mut dyn Outgoing);
         let readiness = match looked_at {
             Ok(outgoing) => Readiness::of(Some(Ok(outgoing)), is_unread, clock.moment),
-            Err(why) => Readiness::Unsendable(why.label.clone(), why.doubt),
+            Err(why) => Readiness::Unsendable(why.label.clone(), why.uncertainty()),
         };
         match requests {
             Ok(Requests::Http(rendering)) => self.rendering = Some(*rendering),
@@ -185,14 +185,16 @@ impl Acting {
         if let Some(job) = &mut self.job {
             return if job.make_ready(index) { Rendered::Ready } else { Rendered::Skipped };
         }
-        let Some(rendering) = &mut self.rendering else { return Rendered::Fails(Doubt::TemplateFails) };
+        let Some(rendering) = &mut self.rendering else {
+            return Rendered::Fails(Uncertainty::unanswered(Doubt::TemplateFails));
+        };
         match rendering.request(index) {
             Ok(request) => {
                 self.request = request;
                 let ready = || rendering.item_label(index).map_or(Rendered::Ready, Rendered::Item);
                 self.request.as_ref().map_or(Rendered::Skipped, |_| ready())
             }
-            Err(unrenderable) => Rendered::Fails(unrenderable.doubt),
+            Err(unrenderable) => Rendered::Fails(unrenderable.uncertainty()),
         }
     }
 
@@ -339,7 +341,7 @@ impl Outgoing for Requests {
         Ok(())
     }
 
-    fn missing(&mut self) -> Option<Doubt> {
+    fn missing(&mut self) -> Option<Uncertainty> {
         None
     }
 

@@ -8,7 +8,7 @@ use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_e2e::process::run_folder;
 use drift_language::cel::Variables;
 use drift_language::{Destination, DocumentName, LdapStep, Source, Target, parse_document};
-use drift_systems::{DirectoryParameters, DirectoryServer, LdapFailure, SearchAnswer};
+use drift_systems::{DirectoryParameters, DirectoryServer, LdapFailure, SearchAnswer, WriteProgress};
 use serde_json::{Value, json};
 
 use crate::slapd::{PASSWORD, Slapd};
@@ -79,7 +79,7 @@ impl Client {
         for step in steps(ldap) {
             let object = object(name);
             let change: Change = step.render(&Variables::of_object(&object))?.context("a skipped step")?;
-            self.server().change(&change).await?;
+            self.server().change(&change, &WriteProgress::default()).await?;
         }
         Ok(())
     }

@@ -51,23 +51,23 @@ impl std::fmt::Debug for ResourceClient {
 }
 
 impl ResourceClient {
-    /// Creates a client with separate connections to the API server of [`client::configuration`].
+    /// Creates a client of a program with separate connections to the API server of [`client::configuration`].
     ///
     /// # Errors
     /// Same as [`client::configuration`].
-    pub async fn connect() -> Result<Self, ConnectError> {
-        Self::of(client::configuration().await?)
+    pub async fn connect(program: &'static str) -> Result<Self, ConnectError> {
+        Self::of(client::configuration().await?, program)
     }
 
     /// Creates a client with this configuration.
     ///
     /// # Errors
     /// Fails if its credentials or certificates cannot be used.
-    pub fn of(config: kube::Config) -> Result<Self, ConnectError> {
+    pub fn of(config: kube::Config, program: &'static str) -> Result<Self, ConnectError> {
         let url = &config.cluster_url;
         let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
         let host = format!("{}:{port}", url.host().unwrap_or_default());
-        Ok(Self::new(client::client_of(config)?, &host))
+        Ok(Self::new(client::client_of(config, program)?, &host))
     }
 
     /// Creates it from this client. `host` names its API server.

@@ -32,7 +32,9 @@ pub use cel::{EvaluationError, Expression, Mistake, RawAnswers, SecretValues, Va
 pub use compare::{Compare, Form, ListKind, Meaning, RulePlace, Rules, WriteOnly, item_key, json_of};
 pub use correct::{Correct, CorrectLimits, Existing, Mode, Windows};
 pub use document::catalogue::{Catalogue, CreationTimes, Refused, Texts, UnknownField};
-pub use document::manifests::{FoundDocument, Holder, HolderLabel, find_documents, manifests_of};
+pub use document::manifests::{
+    BrokenYaml, FoundDocument, Holder, HolderLabel, broken_manifests, find_documents, manifests_of,
+};
 pub use document::parse_document;
 pub use document::places::{place_of_key, place_of_secret};
 pub use document::suspension::{Edited, NotEditable, set_suspend};
@@ -88,6 +90,7 @@ pub use target::{DesiredState, Target};
 pub use target_state::{Polls, StateRules, TargetState};
 pub use types::{KindSchema, TypeMistake, type_mistakes};
 pub use values::decimal::Decimal;
+pub use values::entities::without_entities;
 pub use values::json::{JsonError, fault_in, memory_of, parse_json};
 pub use values::names::{is_dns_label, is_dns_subdomain};
 pub use values::xml::{XmlError, parse_xml};

@@ -144,9 +144,8 @@ impl Target {
     pub fn left_by_updates(&self) -> Vec<String> {
         // If a verdict cannot name the key, it reports that all keys differ.
         let is_named = |key: &str| DifferingFields::named([key]).names().is_some();
-        let mut selecting = self.identity.fields();
-        selecting.extend(&self.read.source.section().fields());
-        let is_settled = |key: &str| self.compare.is_settled(key, &selecting, self.read.source.section().observed());
+        let selecting = self.selecting_fields();
+        let is_settled = |key: &str| self.is_settled(key, &selecting);
         let keys = self.compare.updated_keys().into_iter();
         keys.filter(|key| {
             is_named(key) && self.correct.section().is_some_and(|section| section.leaves(key)) && !is_settled(key)
@@ -154,18 +153,37 @@ impl Target {
         .collect()
     }
 
+    /// Returns true if every key of a literal `desired` is one by which the resource is looked up, or a constant of the
+    /// read, so that there is nothing to update.
+    #[must_use]
+    pub fn settles_all(&self) -> bool {
+        let selecting = self.selecting_fields();
+        let keys = self.compare.updated_keys();
+        !keys.is_empty() && keys.iter().all(|key| self.is_settled(key, &selecting))
+    }
+
+    /// The fields of an object by which its resource is looked up.
+    fn selecting_fields(&self) -> FieldPaths {
+        let mut selecting = self.identity.fields();
+        selecting.extend(&self.read.source.section().fields());
+        selecting
+    }
+
+    fn is_settled(&self, key: &str, selecting: &FieldPaths) -> bool {
+        self.compare.is_settled(key, selecting, self.read.source.section().observed())
+    }
+
     /// The keys of a literal `desired` that no request of an update carries: neither they nor the fields that they
     /// are made of.
     #[must_use]
     pub fn lacking_in_updates(&self) -> Vec<String> {
         let left = self.left_by_updates();
-        let mut selecting = self.identity.fields();
-        selecting.extend(&self.read.source.section().fields());
+        let selecting = self.selecting_fields();
         let is_lacking = |key: &String| {
             let fields = self.compare.desired.root().field(key).map(Node::fields).unwrap_or_default();
             let is_of_object = fields.iter().next().is_some();
             is_of_object
-                && !self.compare.is_settled(key, &selecting, self.read.source.section().observed())
+                && !self.is_settled(key, &selecting)
                 && self.correct.section().is_some_and(|section| section.lacks(key, &fields))
         };
         self.compare.updated_keys().into_iter().filter(|key| !left.contains(key) && is_lacking(key)).collect()

@@ -18,6 +18,7 @@ pub use credential_values::{credentials_of_correct, credentials_of_read};
 pub use databases::{ConnectionPlace, Databases, Way};
 pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use guard::host_health::{HostReply, Pause, PauseCause};
+pub use guard::write_progress::WriteProgress;
 pub use http::{
     Answer, ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, MAX_BYTES_KEPT, MAX_RETRY_AFTER,
     PAUSE_WHEN_NOT_TOLD, ProjectedTokens, RecordedExchange, RecordedExchanges, ReplyBody, Room, SentCredentials,

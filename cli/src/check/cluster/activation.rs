@@ -3,6 +3,7 @@
 //! The attestation proves that the poller has loaded the text and renewed the verdicts that it concerns. Unknown counts
 //! as renewed, so the verdicts themselves prove that a read works.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,10 +109,10 @@ async fn look_at_first_polls(
         let secrets = SecretsLook::at(client, namespace, &target).await;
         secrets.tell(report, document);
         is_proven &= secrets.are_usable();
-        let (mut objects, mut read) = (None, 0);
+        let (mut objects, mut read, mut unread) = (None, 0, BTreeMap::new());
         match first_polls(client, &target, notes).await {
             Ok(polls) => {
-                (objects, read) = (Some(polls.objects), polls.read);
+                (objects, read, unread) = (Some(polls.objects), polls.read, polls.unread());
                 match polls.conclude(&target) {
                     Conclusion::Good => proofs.keep(&target, &polls, &secrets),
                     Conclusion::AllAbsent(said) => report.say(document, Severity::Warning, said),
@@ -126,7 +127,8 @@ async fn look_at_first_polls(
                 report.unasked(document, &format!("the verdicts of target {}", target.name), &why);
             }
         }
-        report.note_first_polls(&target.name, (objects, Waited { read, unread_secrets: secrets.unread }));
+        let waited = Waited { read, unread, unread_secrets: secrets.unread };
+        report.note_first_polls(&target.name, (objects, waited));
     }
     report.sort();
     is_proven

@@ -21,8 +21,8 @@ pub(super) struct FirstPolls {
     pub(super) read: u64,
     /// Those of them whose external resource is absent.
     absent: Group,
-    /// Objects that the target is not to poll: it, or the object's spec, says so.
-    unwanted: u64,
+    /// Objects that the target is not to poll, by the reason: it, or the object's spec, says so.
+    unwanted: BTreeMap<String, u64>,
     /// The other objects, by the reason of their verdict.
     failing: BTreeMap<String, Group>,
 }
@@ -76,7 +76,9 @@ impl FirstPolls {
                 self.fail(ObservedReason::NotYetPolled.as_str(), object, "no verdict on its present spec");
             }
             (None, Some(verdict)) => match ObservedReason::parse(&verdict.reason) {
-                Some(ObservedReason::Suspended | ObservedReason::NotAllowed) => self.unwanted += 1,
+                Some(reason @ (ObservedReason::Suspended | ObservedReason::NotAllowed)) => {
+                    *self.unwanted.entry(reason.to_string()).or_default() += 1;
+                }
                 Some(reason) if reason.is_presence() => self.read += 1,
                 Some(reason) if reason.is_absence() => {
                     self.read += 1;
@@ -89,6 +91,12 @@ impl FirstPolls {
 
     fn fail(&mut self, reason: &str, object: &LeanObject, message: &str) {
         self.failing.entry(reason.to_owned()).or_default().add(object, message);
+    }
+
+    /// Returns the numbers of the objects that were not read, by the reasons of their verdicts.
+    pub(super) fn unread(&self) -> BTreeMap<String, u64> {
+        let failing = self.failing.iter().map(|(reason, group)| (reason.clone(), group.count));
+        self.unwanted.clone().into_iter().chain(failing).collect()
     }
 
     /// Concludes from the verdicts of all objects.

@@ -61,12 +61,13 @@ pub(super) struct Proof {
     /// The objects that the target selects.
     pub(super) objects: u64,
     read: u64,
+    unread: BTreeMap<String, u64>,
     pub(super) secrets: SecretsLook,
 }
 
 impl Proof {
     pub(super) fn waited(&self) -> Waited {
-        Waited { read: self.read, unread_secrets: self.secrets.unread.clone() }
+        Waited { read: self.read, unread: self.unread.clone(), unread_secrets: self.secrets.unread.clone() }
     }
 }
 
@@ -87,7 +88,7 @@ impl Proofs {
             return;
         }
         let (document_hash, secrets) = (target.document_hash.clone(), secrets.clone());
-        let proof = Proof { document_hash, objects: polls.objects, read: polls.read, secrets };
+        let proof = Proof { document_hash, objects: polls.objects, read: polls.read, unread: polls.unread(), secrets };
         self.0.insert(target.name.clone(), proof);
     }
 }

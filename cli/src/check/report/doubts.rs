@@ -87,7 +87,7 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         let actions = target.correct.actions();
         let half = match (actions.create, actions.update) {
             (false, true) => Some(("update", "create: a missing resource is reported and never created")),
-            (true, false) if !target.replaces_all() => {
+            (true, false) if !target.replaces_all() && !target.settles_all() => {
                 Some(("create", "update: a difference is reported and never corrected"))
             }
             _ => None,

@@ -445,6 +445,22 @@ fn what_is_replaced_whole_needs_no_update() {
 }
 
 #[test]
+fn what_chose_the_resource_needs_no_update() {
+    let told = |desired: &str| {
+        let create = "[{method: PUT, url: \"https://h.example/x/${self.metadata.name}\"}]";
+        let correct = format!("  correct: {{mode: Correct, http: {{create: {create}, delete: {create}}}}}\n");
+        let text = target("a", "A", &correct).replace("{desired: {a: 1}}", &format!("{{desired: {desired}}}"));
+        let (targets, remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!(targets.len(), 1, "{remarks:#?}");
+        remarks.iter().any(|remark| remark.contains("create without update"))
+    };
+    assert!(!told("{name: \"${self.metadata.name}\"}"));
+    for doubtful in ["{name: \"${self.metadata.name}\", a: \"${self.spec.a}\"}", "{a: 1}", "\"${self.spec}\""] {
+        assert!(told(doubtful), "{doubtful}");
+    }
+}
+
+#[test]
 fn secrets_of_every_namespace_are_a_warning() {
     let secrets = "  secrets: {password: {fromObject: \"${self.metadata.name}\", key: password}}\n";
     let send = CORRECT.replace("{method: PUT", "{method: PUT, text: \"${secrets.password}\"");

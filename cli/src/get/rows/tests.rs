@@ -83,6 +83,7 @@ fn a_hold_stands_in_place_of_the_next_step() {
         (delayed.cells(now, false)[7].as_str(), row(None).cells(now, false)[7].as_str()),
         ("Delayed until 12:03:10Z", "Delayed")
     );
+    assert_eq!(row(Some("2026-01-09T22:00:00Z")).cells(now, false)[7], "Delayed until 2026-01-09T22:00Z");
     assert!(delayed.cells(now, true)[9].ends_with("missing \"z\"; held: the controller backs off"));
     let told = delayed.json();
     let held = json!({"reason": "Delayed", "until": "2026-01-01T12:03:10Z", "message": "the controller backs off"});

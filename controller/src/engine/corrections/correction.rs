@@ -217,10 +217,12 @@ impl Correction {
         let status = self.ended(outcome);
         let current = current.clone().in_scope(self.resource.scope);
         let counted = self.counts(outcome) && current.correction >= self.number;
-        // Only the text may differ: two consecutive doubts count as one.
+        // What is wrong with a Secret changes only if somebody changes the Secret.
+        let has_other_cause = outcome.sent_nothing() && status.text != current.text;
+        // Only the text may differ: two other consecutive doubts count as one.
         let repeats = CorrectionStatus { text: String::new(), ..status.clone() }
             == CorrectionStatus { text: String::new(), ..current };
-        let known = !self.counts(outcome) && self.was_in_doubt && repeats;
+        let known = !self.counts(outcome) && self.was_in_doubt && repeats && !has_other_cause;
         (!counted && !known).then_some(status)
     }
 

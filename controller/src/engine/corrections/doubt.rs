@@ -9,19 +9,23 @@ pub enum Doubt {
     NotConnected,
     /// The step's deadline passed, or the response was 408.
     TimedOut,
-    /// The response was 401 or 403.
+    /// The external system refuses the credential: status 401, or a refused log-in.
     CredentialRefused,
+    /// The account lacks a right: status 403 and its like.
+    Forbidden,
     /// The response was 429.
     RateLimited,
     /// The response was a 5xx status.
     ServerError,
-    /// The Secret is missing, not labelled for the controller, or not for this host. Nothing was sent.
+    /// The controller's credential cannot be used, for a reason that [`CredentialError`](drift_api::CredentialError)
+    /// has. Nothing was sent.
     CredentialUnavailable,
     /// The server asks for a way to log in that is not used. No statement was sent.
     LoginUnsupported,
-    /// A Secret in the request is missing, not labelled for that use, not for this host, or unreadable.
-    /// Nothing was sent.
+    /// A Secret in the request cannot be used, for a reason as above. Nothing was sent.
     SecretUnavailable,
+    /// The token server refuses the credential. Nothing was sent.
+    TokenRefused,
     /// The token server returned no token. Nothing was sent.
     TokenUnavailable,
     /// The host's address is in a network that the target does not allow. Nothing was sent.
@@ -53,6 +57,7 @@ impl Doubt {
             Self::CredentialUnavailable
                 | Self::LoginUnsupported
                 | Self::SecretUnavailable
+                | Self::TokenRefused
                 | Self::TokenUnavailable
                 | Self::AddressRefused
                 | Self::TemplateFails
@@ -64,7 +69,7 @@ impl Doubt {
     /// Returns true if certainly no request was sent, not even to a token server or for a login.
     #[must_use]
     pub const fn asked_nobody(self) -> bool {
-        self.sent_nothing() && !matches!(self, Self::TokenUnavailable | Self::LoginUnsupported)
+        self.sent_nothing() && !matches!(self, Self::TokenRefused | Self::TokenUnavailable | Self::LoginUnsupported)
     }
 
     /// Returns true if the API server temporarily refused a correction of its own objects. It refuses before
@@ -82,18 +87,12 @@ impl Doubt {
             Self::NotConnected => "no connection to the external system",
             Self::TimedOut => "the external system did not answer in time",
             Self::CredentialRefused => "the external system refuses the controller's credential",
+            Self::Forbidden => "the external system does not allow the controller's account this write",
             Self::RateLimited => "the external system asks for fewer requests",
             Self::ServerError => "the external system answers with an error",
-            Self::CredentialUnavailable => {
-                "the Secret with the controller's credential is missing, not labelled for the controller, or not for this host"
-            }
-            Self::LoginUnsupported => {
-                "the database asks for another way to log in, or for TLS (the Secret's sslmode): the log has the details"
-            }
-            Self::SecretUnavailable => {
-                "a Secret that is to be sent is missing, not labelled for that, not for this host, or may not be read"
-            }
-            Self::TokenUnavailable => "the token server refuses the controller's credential, or gives no token",
+            Self::CredentialUnavailable | Self::LoginUnsupported => "the controller's credential cannot be used",
+            Self::SecretUnavailable => "a Secret that is to be sent cannot be used",
+            Self::TokenRefused | Self::TokenUnavailable => "the controller gets no token",
             Self::AddressRefused => "the host's address is in a network that the target does not allow",
             Self::TemplateFails => "a template of the correction cannot be evaluated for this object",
             Self::TooManyItems => "forEach gives more than 100 items",
@@ -114,11 +113,13 @@ impl Doubt {
             Self::NotConnected => "not_connected",
             Self::TimedOut => "timed_out",
             Self::CredentialRefused => "credential_refused",
+            Self::Forbidden => "forbidden",
             Self::RateLimited => "rate_limited",
             Self::ServerError => "server_error",
             Self::CredentialUnavailable => "credential_unavailable",
             Self::LoginUnsupported => "login_unsupported",
             Self::SecretUnavailable => "secret_unavailable",
+            Self::TokenRefused => "token_refused",
             Self::TokenUnavailable => "token_unavailable",
             Self::AddressRefused => "address_refused",
             Self::TemplateFails => "template_fails",

@@ -66,13 +66,27 @@ impl StepOutcome {
         }
     }
 
-    /// Returns the same outcome with this reason, if it is one that has reasons.
+    /// Returns the same outcome with the server's reason, if there is one and the outcome is one that has reasons.
     #[must_use]
     pub fn with_reason(mut self, reason: Option<RefusalReason>) -> Self {
+        if reason.is_none() {
+            return self;
+        }
         match &mut self {
             Self::Refused { refusal, .. } | Self::AlreadyExists(refusal) => refusal.because = reason,
             Self::Indefinite(uncertainty) => uncertainty.because = reason,
             _ => {}
+        }
+        self
+    }
+
+    /// Returns the same outcome of a write that certainly was not sent, for example because the session was not opened.
+    #[must_use]
+    pub const fn before_sending(mut self) -> Self {
+        if let Self::Indefinite(uncertainty) = &mut self
+            && matches!(uncertainty.why, Doubt::NoAnswer | Doubt::TimedOut | Doubt::ServerError)
+        {
+            uncertainty.why = Doubt::NotConnected;
         }
         self
     }
@@ -156,6 +170,12 @@ impl Uncertainty {
         Self { why, code: None, because: None, retry_after: None }
     }
 
+    /// Creates an uncertainty with a cause in our own words, which has no value of a secret.
+    #[must_use]
+    pub fn caused_by(why: Doubt, cause: impl Into<Box<str>>) -> Self {
+        Self { because: Some(RefusalReason::own(cause)), ..Self::unanswered(why) }
+    }
+
     /// Creates an uncertainty with a response code.
     #[must_use]
     pub const fn answered(why: Doubt, code: Code) -> Self {
@@ -183,7 +203,8 @@ pub fn judge(status: u16, accept: &StatusSet, done_on: &StatusSet, retry_after: 
         };
     }
     let why = match status {
-        401 | 403 => Doubt::CredentialRefused,
+        401 => Doubt::CredentialRefused,
+        403 => Doubt::Forbidden,
         408 => Doubt::TimedOut,
         429 => Doubt::RateLimited,
         500.. => Doubt::ServerError,
@@ -290,23 +311,23 @@ impl Outcome {
         matches!(self, Self::Doubtful(FailedStep { reach: Reach::Unsent, .. }, _))
     }
 
-    /// Returns true if the first write was rejected, because of a refused credential or too many requests.
+    /// Returns true if the first write certainly did nothing, also because the API server refused it.
     #[must_use]
     pub fn was_turned_away(&self) -> bool {
         let Self::Doubtful(step, Uncertainty { why, .. }) = self else { return false };
-        step.reach == Reach::FirstWrite
-            && (why.is_refusal_of_api_server() || matches!(why, Doubt::CredentialRefused | Doubt::RateLimited))
+        self.was_rejected() || step.reach == Reach::FirstWrite && why.is_refusal_of_api_server()
     }
 
-    /// Returns true if the answer to the last write certainly means that it did nothing: a refused credential, too many
-    /// requests, or a 503 that says when to come back.
+    /// Returns true if the first write certainly did nothing in the external system: there was no connection, or the
+    /// answer was a refused credential, a missing right, too many requests, or a 503 that says when to come back.
     #[must_use]
     pub fn was_rejected(&self) -> bool {
         let Self::Doubtful(step, uncertainty) = self else { return false };
         let Uncertainty { why, code, retry_after, .. } = uncertainty;
         let is_busy = *code == Some(Code::Status(503)) && retry_after.is_some();
-        step.reach == Reach::FirstWrite
-            && (matches!(why, Doubt::CredentialRefused | Doubt::RateLimited | Doubt::NotConnected) || is_busy)
+        let is_rejection =
+            matches!(why, Doubt::CredentialRefused | Doubt::Forbidden | Doubt::RateLimited | Doubt::NotConnected);
+        step.reach == Reach::FirstWrite && (is_rejection || is_busy)
     }
 
     /// Returns true if a write without a response may have taken effect. The API server responds before it changes
@@ -354,7 +375,7 @@ mod tests {
             (425, Ok(refused(425))),
             (301, Ok(refused(301))),
             (401, Err(Doubt::CredentialRefused)),
-            (403, Err(Doubt::CredentialRefused)),
+            (403, Err(Doubt::Forbidden)),
             (408, Err(Doubt::TimedOut)),
             (429, Err(Doubt::RateLimited)),
             (500, Err(Doubt::ServerError)),

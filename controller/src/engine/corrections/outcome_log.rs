@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::engine::corrections::doubt::Doubt;
 use crate::engine::corrections::outcome::{Outcome, Refusal, Unstored};
 
 impl Outcome {
@@ -25,6 +26,10 @@ impl Outcome {
             }
             Self::Halted(_, why) => return format!("the correction ended halfway: {why}").into(),
             Self::Doubtful(..) if self.sent_nothing() => "not corrected: nothing could be sent",
+            // After look-ups alone, or without a connection for the first write.
+            Self::Doubtful(_, why) if self.changed_nothing() || self.was_unconnected() => {
+                return format!("not corrected: {why}").into();
+            }
             Self::Doubtful(_, why) if self.was_turned_away() => {
                 return format!("the correction was refused: {why}").into();
             }
@@ -33,6 +38,10 @@ impl Outcome {
             }
         };
         text.into()
+    }
+
+    fn was_unconnected(&self) -> bool {
+        matches!(self, Self::Doubtful(_, why) if why.why == Doubt::NotConnected) && self.was_rejected()
     }
 
     /// Returns true if the log should warn. If nothing could be sent, the cause was logged before.
@@ -50,7 +59,6 @@ fn reason(refusal: &Refusal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::corrections::doubt::Doubt;
     use crate::engine::corrections::outcome::{FailedStep, Reach, Uncertainty};
     use drift_systems::RefusalReason;
 
@@ -78,6 +86,16 @@ mod tests {
                 doubtful(Doubt::CredentialRefused, Reach::Further),
                 true,
                 "the result of the correction is unknown: the external system refuses the controller's credential (403): quota exceeded",
+            ),
+            (
+                doubtful(Doubt::TimedOut, Reach::Unwritten),
+                true,
+                "not corrected: the external system did not answer in time (403): quota exceeded",
+            ),
+            (
+                doubtful(Doubt::NotConnected, Reach::FirstWrite),
+                true,
+                "not corrected: no connection to the external system (403): quota exceeded",
             ),
             (
                 Outcome::Halted(step(Reach::Unwritten), Uncertainty::unanswered(Doubt::RepeatsAnswer)),

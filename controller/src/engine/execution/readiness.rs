@@ -5,7 +5,7 @@ use std::time::Duration;
 use drift_api::timing::moment::Moment;
 
 use super::step::Readiness;
-use crate::engine::corrections::outcome::Doubt;
+use crate::engine::corrections::outcome::Uncertainty;
 use crate::engine::rendering::{Plan, Unrenderable};
 
 /// Interval in which a correction that sends secrets checks if the Secrets are listed. Listing takes a second at the
@@ -24,7 +24,7 @@ pub trait Outgoing {
     fn take_hosts(&mut self, now: Moment) -> Result<(), Moment>;
 
     /// Returns the reason if a credential or a sent Secret is missing.
-    fn missing(&mut self) -> Option<Doubt>;
+    fn missing(&mut self) -> Option<Uncertainty>;
 
     /// Returns the plan of the steps.
     fn plan(&self) -> Plan;
@@ -36,7 +36,7 @@ impl Readiness {
     pub fn of(requests: Option<Result<&mut dyn Outgoing, Unrenderable>>, is_unread: bool, now: Moment) -> Self {
         let requests = match requests {
             None => return Self::Postponed(now + UNTIL_SECRETS_ARE_LISTED),
-            Some(Err(why)) => return Self::Unsendable(why.label, why.doubt),
+            Some(Err(why)) => return Self::Unsendable(why.label.clone(), why.uncertainty()),
             Some(Ok(requests)) => requests,
         };
         if !requests.may_begin() {
@@ -45,8 +45,8 @@ impl Readiness {
         if let Err(until) = requests.take_hosts(now) {
             return Self::Postponed(until);
         }
-        if let Some(doubt) = requests.missing() {
-            return Self::Unsendable(None, doubt);
+        if let Some(lacking) = requests.missing() {
+            return Self::Unsendable(None, lacking);
         }
         if is_unread { Self::Postponed(now) } else { Self::Ready(requests.plan()) }
     }

@@ -320,10 +320,10 @@ impl Execution {
 }
 
 /// Returns the outcome of a correction that ends because a request could not be rendered.
-pub(super) fn unrendered(step: FailedStep, why: Doubt) -> Outcome {
+pub(super) fn unrendered(step: FailedStep, uncertainty: Uncertainty) -> Outcome {
     // Another try would find the same, until a poll brings something new.
-    let is_definite = step.reach == Reach::Further || matches!(why, Doubt::TooManyItems | Doubt::RepeatsAnswer);
-    let uncertainty = Uncertainty::unanswered(why);
+    let is_definite =
+        step.reach == Reach::Further || matches!(uncertainty.why, Doubt::TooManyItems | Doubt::RepeatsAnswer);
     match is_definite {
         true => Outcome::Halted(step, uncertainty),
         false => Outcome::Doubtful(step, uncertainty),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use drift_api::{CorrectionStatus, LeanObject, Moment, ObjectRef, ResourceName, StatusFields};
 
 use super::end::ExecutionEnd;
-use crate::engine::corrections::outcome::{Code, Doubt, StepOutcome};
+use crate::engine::corrections::outcome::{Code, StepOutcome, Uncertainty};
 use crate::engine::decide::decision::Decision;
 use crate::engine::rendering::plan::Plan;
 
@@ -135,7 +135,7 @@ pub enum Readiness {
     /// A host asked for a delay until then.
     Postponed(Moment),
     /// The request with this label cannot be sent.
-    Unsendable(Option<Arc<str>>, Doubt),
+    Unsendable(Option<Arc<str>>, Uncertainty),
     /// The program is shutting down, or the Lease is not fresh.
     NotNow,
 }
@@ -151,7 +151,7 @@ pub enum Rendered {
     /// The target skips the request.
     Skipped,
     /// Rendering failed, for this reason.
-    Fails(Doubt),
+    Fails(Uncertainty),
 }
 
 /// Reason why a write failed.

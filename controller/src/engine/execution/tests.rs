@@ -57,7 +57,7 @@ const fn send(index: usize, begins: bool) -> Step {
 const ACCEPTED: Event = answered(StepOutcome::Accepted);
 const READY: Event = Event::Rendered(Rendered::Ready);
 const SKIPPED: Event = Event::Rendered(Rendered::Skipped);
-const FAILS: Event = Event::Rendered(Rendered::Fails(Doubt::TemplateFails));
+const FAILS: Event = Event::Rendered(Rendered::Fails(Uncertainty::unanswered(Doubt::TemplateFails)));
 
 /// The request for an item with this label.
 fn item(label: &str) -> Event {
@@ -283,7 +283,8 @@ fn only_what_asked_nobody_sent_nothing() {
     opened.next(Event::Begin);
     opened.next(Event::Read(Ok(Some(state(2)))));
     opened.next(decided(&update()));
-    let unsendable = Event::Prepared(Readiness::Unsendable(None, Doubt::CredentialUnavailable));
+    let unsendable =
+        Event::Prepared(Readiness::Unsendable(None, Uncertainty::unanswered(Doubt::CredentialUnavailable)));
     assert!(ended(opened, unsendable));
     assert!(ended(ready(update(), plan("w")), FAILS));
     assert!(ended(sending(plan("w")), indefinite(Doubt::AddressRefused)));

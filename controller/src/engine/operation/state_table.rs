@@ -144,13 +144,15 @@ fn results_of(state: &str) -> Vec<(&'static str, Make)> {
         "prepare" => vec![
             ("may be sent", |trial| Event::Prepared(Readiness::Ready(trial.plan()))),
             ("a host asks for a delay", |_| Event::Prepared(Readiness::Postponed(at(9)))),
-            ("cannot be sent", |_| Event::Prepared(Readiness::Unsendable(None, Doubt::TemplateFails))),
+            ("cannot be sent", |_| {
+                Event::Prepared(Readiness::Unsendable(None, Uncertainty::unanswered(Doubt::TemplateFails)))
+            }),
             ("may not be sent now", |_| Event::Prepared(Readiness::NotNow)),
         ],
         "render" => vec![
             ("ready", |_| Event::Rendered(Rendered::Ready)),
             ("skipped", |_| Event::Rendered(Rendered::Skipped)),
-            ("fails", |_| Event::Rendered(Rendered::Fails(Doubt::TemplateFails))),
+            ("fails", |_| Event::Rendered(Rendered::Fails(Uncertainty::unanswered(Doubt::TemplateFails)))),
         ],
         "send" => vec![
             ("accepted", |_| answered(StepOutcome::Accepted)),

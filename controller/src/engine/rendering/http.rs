@@ -23,16 +23,16 @@ use drift_language::cel::{RawAnswers, SecretValues, Variables};
 use drift_language::memory_of;
 use drift_language::{ForEach, HttpStep, Target};
 use drift_systems::sessions::{credentials_sent, session_values};
-use drift_systems::{Answer, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
+use drift_systems::{Answer, HttpFailure, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use crate::engine::corrections::{Correction, StepOutcome};
+use crate::engine::corrections::{Correction, StepOutcome, Uncertainty};
 use crate::engine::rendering::desired::desired_of;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use crate::engine::rendering::secrets::ObjectSecrets;
 use crate::engine::rendering::unrenderable::Unrenderable;
-use answers::{judge_answer, not_looked_up};
+use answers::{judge_answer, judge_failure, not_looked_up};
 use fingerprint::fingerprint;
 use items::{Items, seen_as};
 pub(super) use parts::Parts;
@@ -255,6 +255,12 @@ impl Rendering {
             self.kept += needed;
         }
         has_room
+    }
+
+    /// Judges a request that got no response.
+    #[must_use]
+    pub fn judge_failure(&self, failure: &HttpFailure) -> Uncertainty {
+        judge_failure(failure, &self.kept_secret)
     }
 
     /// Returns the target of the correction.

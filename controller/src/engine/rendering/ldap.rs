@@ -78,9 +78,10 @@ impl Changes {
         self.rendered.secrets.kept_secret()
     }
 
-    /// Judges a failure of this step. The reason is what the directory says.
+    /// Judges a failure of this step. The reason is what the directory says. `is_sent` is true if the change may have been
+    /// sent.
     #[must_use]
-    pub fn judge(&self, step: usize, failure: &LdapFailure) -> StepOutcome {
+    pub fn judge(&self, step: usize, failure: &LdapFailure, is_sent: bool) -> StepOutcome {
         let deletes_entry = self.to_send(step).as_ref().is_some_and(Change::is_deletion);
         match failure {
             LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT, _) if deletes_entry => StepOutcome::NotThere,
@@ -91,7 +92,8 @@ impl Changes {
             }
             failure => {
                 let reason = failure.said().and_then(|said| RefusalReason::of_server(said, &self.kept_secret()));
-                judge(failure).with_reason(reason)
+                let outcome = judge(failure).with_reason(reason);
+                if is_sent { outcome } else { outcome.before_sending() }
             }
         }
     }
@@ -118,8 +120,14 @@ fn judge(failure: &LdapFailure) -> StepOutcome {
         | LdapFailure::Unreadable(_)
         | LdapFailure::AttributeHidden(_)
         | LdapFailure::ContainerHidden => unanswered(Doubt::NoAnswer),
-        LdapFailure::CredentialUnavailable(_) => unanswered(Doubt::CredentialUnavailable),
+        LdapFailure::CredentialUnavailable(cause) => {
+            StepOutcome::Indefinite(Uncertainty::caused_by(Doubt::CredentialUnavailable, cause.as_str()))
+        }
         LdapFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
+        LdapFailure::NotBound(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, _)
+        | LdapFailure::Answered(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, _) => {
+            answered(Doubt::Forbidden, ResultCode::INSUFFICIENT_ACCESS_RIGHTS)
+        }
         LdapFailure::NotBound(code, _) | LdapFailure::Answered(code, _) if code.is_denial() => {
             answered(Doubt::CredentialRefused, *code)
         }
@@ -201,16 +209,16 @@ spec:
         let answered = |code| LdapFailure::Answered(ResultCode(code), ServerText::default());
         let deleted = changes(Action::Delete);
         for (step, code) in [(0, 16), (0, 32), (1, 32)] {
-            assert_eq!(deleted.judge(step, &answered(code)), StepOutcome::NotThere, "{step} {code}");
+            assert_eq!(deleted.judge(step, &answered(code), true), StepOutcome::NotThere, "{step} {code}");
         }
         let not_bound = LdapFailure::NotBound(ResultCode::NO_SUCH_OBJECT, ServerText::default());
-        assert!(matches!(deleted.judge(1, &not_bound), StepOutcome::Indefinite(_)), "no change was sent");
+        assert!(matches!(deleted.judge(1, &not_bound, true), StepOutcome::Indefinite(_)), "no change was sent");
         let updated = changes(Action::Update);
         for code in [16, 20, 32] {
-            let outcome = updated.judge(0, &answered(code));
+            let outcome = updated.judge(0, &answered(code), true);
             assert!(matches!(outcome, StepOutcome::Refused { did_nothing: true, .. }), "{code}: {outcome:?}");
         }
-        let existing = changes(Action::Create).judge(0, &answered(68));
+        let existing = changes(Action::Create).judge(0, &answered(68), true);
         assert!(matches!(existing, StepOutcome::AlreadyExists(_)), "{existing:?}");
     }
 
@@ -218,22 +226,52 @@ spec:
     fn a_refused_change_tells_what_the_directory_says() {
         let said = ServerText::from("object class violation: sn missing\nmore");
         for code in [ResultCode(65), ResultCode::ENTRY_ALREADY_EXISTS, ResultCode(50), ResultCode(51)] {
-            let outcome = changes(Action::Create).judge(0, &LdapFailure::Answered(code, said.clone()));
+            let outcome = changes(Action::Create).judge(0, &LdapFailure::Answered(code, said.clone()), true);
             let reason = outcome.reason().map(RefusalReason::as_str);
             assert_eq!(reason, Some("object class violation: sn missing"), "{code}: {outcome:?}");
         }
-        let silent = changes(Action::Create).judge(0, &LdapFailure::Answered(ResultCode(65), ServerText::default()));
+        let silent =
+            changes(Action::Create).judge(0, &LdapFailure::Answered(ResultCode(65), ServerText::default()), true);
         assert_eq!(silent.reason(), None);
     }
 
     #[test]
+    fn a_refused_bind_is_in_no_doubt() {
+        let said = || ServerText::from("80090308: LdapErr: data 52e");
+        let (refused, none) =
+            ("the external system refuses the controller's credential", "no connection to the external system");
+        let table = [
+            (
+                LdapFailure::NotBound(ResultCode(49), said()),
+                format!("{refused} ({}): 80090308: LdapErr: data 52e", ResultCode(49)),
+            ),
+            (
+                LdapFailure::NotBound(ResultCode(51), said()),
+                format!("{none} ({}): 80090308: LdapErr: data 52e", ResultCode(51)),
+            ),
+            (LdapFailure::Unreachable("lost"), none.to_owned()),
+            (
+                LdapFailure::CredentialUnavailable("Secret s has no key url".to_owned()),
+                "the controller's credential cannot be used: Secret s has no key url".to_owned(),
+            ),
+        ];
+        for (failure, expected) in table {
+            let told = match changes(Action::Create).judge(0, &failure, false) {
+                StepOutcome::Indefinite(uncertainty) => uncertainty.to_string(),
+                outcome => format!("{outcome:?}"),
+            };
+            assert_eq!(told, expected, "{failure}");
+        }
+    }
+
+    #[test]
     fn only_what_lasts_is_a_refusal_of_a_directory() {
-        use Doubt::{CredentialRefused, ServerError, TimedOut};
+        use Doubt::{CredentialRefused, Forbidden, ServerError, TimedOut};
         let table = [
             (3, Some(TimedOut)),
             (8, Some(CredentialRefused)),
             (49, Some(CredentialRefused)),
-            (50, Some(CredentialRefused)),
+            (50, Some(Forbidden)),
             (51, Some(ServerError)),
             (52, Some(ServerError)),
             (80, Some(ServerError)),

@@ -199,11 +199,10 @@ fn find<'s>(
             Ok(FoundSecret { called: own.name.clone(), secret: labelled, key: &own.key })
         }
         SecretSource::OfObject(beside) => {
-            let unnamed = |_| CredentialError::NoSecret { name: format!("of {}", secret.name) };
+            let unnamed = |_| CredentialError::Unnamed(secret.name.clone());
             let name = beside.secret_of(&object.view.open()).map_err(unnamed)?;
             let called = format!("{}/{name}", object.id.namespace.as_deref().unwrap_or_default());
-            let labelled = known.beside.secret(&name);
-            let labelled = labelled.map_err(|_| CredentialError::NoSecret { name: called.clone() })?;
+            let labelled = known.beside.secret(&name).map_err(|error| error.about(&called))?;
             Ok(FoundSecret { called, secret: labelled, key: &beside.key })
         }
     }

@@ -95,17 +95,18 @@ impl Statements {
         steps.get(range).unwrap_or_default().iter().filter(|statement| statement.content.is_some())
     }
 
-    /// Judges a failure of this step, whose reason is what the database says. Returns the name of the failed statement
-    /// and the outcome.
+    /// Judges a failure of this step, whose reason is what the database says. `is_sent` is true if a statement of the step
+    /// may have been sent. Returns the name of the failed statement and the outcome.
     #[must_use]
-    pub fn judge(&self, step: usize, failure: &StatementFailure) -> (Option<Arc<str>>, StepOutcome) {
+    pub fn judge(&self, step: usize, failure: &StatementFailure, is_sent: bool) -> (Option<Arc<str>>, StepOutcome) {
         let at = self.sent(step).nth(failure.position).map(|statement| statement.label.clone());
         let label = at.filter(|_| self.rendered.steps.len() > 1);
         let reason = match &failure.failure {
             SqlFailure::Answered(_, said) => RefusalReason::of_server(said, &self.rendered.secrets.kept_secret()),
             _ => None,
         };
-        (label, judge(&failure.failure).with_reason(reason))
+        let outcome = judge(&failure.failure).with_reason(reason);
+        (label, if is_sent { outcome } else { outcome.before_sending() })
     }
 }
 
@@ -123,10 +124,11 @@ pub(super) fn statements_of(sql: &SqlCorrect, action: Action) -> Vec<&SqlStateme
 /// A refused statement did nothing: it is rolled back as a whole, together with its transaction.
 fn judge(failure: &SqlFailure) -> StepOutcome {
     let unanswered = |why| StepOutcome::Indefinite(Uncertainty::unanswered(why));
+    let caused_by = |why, cause: &str| StepOutcome::Indefinite(Uncertainty::caused_by(why, cause));
     match failure {
         SqlFailure::Unreachable(_) => unanswered(Doubt::NoAnswer),
-        SqlFailure::CredentialUnavailable(_) => unanswered(Doubt::CredentialUnavailable),
-        SqlFailure::LoginUnsupported(_) => unanswered(Doubt::LoginUnsupported),
+        SqlFailure::CredentialUnavailable(cause) => caused_by(Doubt::CredentialUnavailable, cause),
+        SqlFailure::LoginUnsupported(cause) => caused_by(Doubt::LoginUnsupported, cause),
         SqlFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
         // The result exceeds the read limit, so it is unknown if the statement was executed.
         SqlFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
@@ -146,7 +148,8 @@ fn judge(failure: &SqlFailure) -> StepOutcome {
 /// Returns the doubt for a SQLSTATE that may be temporary: a retry may succeed without an edit.
 fn doubt_of(state: SqlState) -> Option<Doubt> {
     Some(match state.class() {
-        _ if state.is_denial() => Doubt::CredentialRefused,
+        _ if state.is_refused_login() => Doubt::CredentialRefused,
+        _ if state.is_denial() => Doubt::Forbidden,
         "08" => Doubt::NoAnswer,
         _ if state.is_shutdown() => Doubt::NoAnswer,
         _ if state.is_lock_timeout() || state.is_timeout() => Doubt::TimedOut,
@@ -156,7 +159,7 @@ fn doubt_of(state: SqlState) -> Option<Doubt> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
     use crate::engine::fixtures::correction;
@@ -215,12 +218,15 @@ spec:
         let name = r#""a""; DROP ROLE b""#;
         let expected = [format!("CREATE ROLE {name} LOGIN"), format!("COMMENT ON ROLE {name} IS E'a\"; DROP ROLE b'")];
         assert_eq!(texts(&found, 0), expected);
-        let (label, outcome) = found.judge(0, &StatementFailure { position: 1, failure: state("42704") });
+        let (label, outcome) = found.judge(0, &StatementFailure { position: 1, failure: state("42704") }, true);
         assert_eq!(label.as_deref(), Some("comment"));
         assert!(matches!(outcome, StepOutcome::Refused { did_nothing: true, .. }), "{outcome:?}");
         assert_eq!(outcome.reason().map(RefusalReason::as_str), Some("it says why"));
         let lost = StatementFailure { position: 2, failure: SqlFailure::Unreachable("lost at its end") };
-        assert_eq!(found.judge(0, &lost), (None, StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))));
+        assert_eq!(
+            found.judge(0, &lost, true),
+            (None, StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer)))
+        );
     }
 
     #[test]
@@ -266,10 +272,66 @@ spec:
     #[test]
     fn another_login_is_no_missing_secret() {
         let why = Doubt::LoginUnsupported;
-        let outcome = judge(&SqlFailure::LoginUnsupported("the server asks for another way to log in"));
-        assert_eq!(outcome, StepOutcome::Indefinite(Uncertainty::unanswered(why)));
+        let StepOutcome::Indefinite(uncertainty) = judge(&SqlFailure::LoginUnsupported("the server asks for more"))
+        else {
+            panic!("it is no answer to a statement")
+        };
+        assert_eq!(uncertainty.why, why);
+        assert_eq!(uncertainty.to_string(), "the controller's credential cannot be used: the server asks for more");
         assert!(why.sent_nothing() && !why.asked_nobody(), "no statement was sent, but the server was asked");
-        assert!(!why.as_text().contains("labelled"));
+    }
+
+    #[test]
+    fn a_statement_that_was_not_sent_is_in_no_doubt() {
+        use Doubt::{CredentialRefused, NoAnswer, NotConnected, ServerError};
+        let created = statements(CREATE, Action::Create).unwrap();
+        let table = [
+            (SqlFailure::Unreachable("lost"), NoAnswer, NotConnected),
+            (SqlFailure::Unreadable("too large"), NoAnswer, NotConnected),
+            (state("08004"), NoAnswer, NotConnected),
+            (state("53300"), ServerError, NotConnected),
+            (state("57P03"), NoAnswer, NotConnected),
+            (state("28P01"), CredentialRefused, CredentialRefused),
+        ];
+        for (failure, sent, unsent) in table {
+            let judged = |is_sent| {
+                let ended = StatementFailure { position: 0, failure: failure.clone() };
+                match created.judge(0, &ended, is_sent).1 {
+                    StepOutcome::Indefinite(uncertainty) => Some(uncertainty.why),
+                    _ => None,
+                }
+            };
+            assert_eq!((judged(true), judged(false)), (Some(sent), Some(unsent)), "{failure}");
+        }
+        let refused = StatementFailure { position: 0, failure: state("3D000") };
+        assert!(matches!(created.judge(0, &refused, false).1, StepOutcome::Refused { .. }), "no such database");
+    }
+
+    #[test]
+    fn a_refused_login_has_the_words_of_the_server() {
+        let said = |state: SqlState, text: &str| {
+            let failure = SqlFailure::Answered(state, ServerText::from(text));
+            let (_, outcome) =
+                statements(CREATE, Action::Create).unwrap().judge(0, &StatementFailure { position: 0, failure }, false);
+            match outcome {
+                StepOutcome::Indefinite(uncertainty) => uncertainty.to_string(),
+                outcome => format!("{outcome:?}"),
+            }
+        };
+        let refuses = "the external system refuses the controller's credential";
+        assert_eq!(
+            said(SqlState::parse("28P01").unwrap(), "password authentication failed for user \"drift\""),
+            format!("{refuses} (SQLSTATE 28P01): password authentication failed for user \"drift\"")
+        );
+        assert_eq!(
+            said(SqlState::parse_mysql("28000", 1045).unwrap(), "Access denied for user 'd'@'h' (using password: YES)"),
+            format!("{refuses} (SQLSTATE 28000 (error 1045)): Access denied for user 'd'@'h' (using password: YES)")
+        );
+        assert_eq!(
+            said(SqlState::parse("42501").unwrap(), "permission denied to create role"),
+            "the external system does not allow the controller's account this write (SQLSTATE 42501): permission denied \
+             to create role"
+        );
     }
 
     #[test]

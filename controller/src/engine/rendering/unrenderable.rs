@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use drift_api::secrets::labelled_secrets::CredentialError;
 
-use crate::engine::corrections::outcome::Doubt;
+use crate::engine::corrections::outcome::{Doubt, Uncertainty};
 
 /// A request cannot be rendered: a template fails for the object or the responses, or a secret is missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +33,16 @@ impl Unrenderable {
         match lacking {
             Some(lacking) => Self { label, cause: lacking.to_string(), doubt: Doubt::SecretUnavailable },
             None => Self { label, ..Self::new(error) },
+        }
+    }
+
+    /// Returns what the object's record says. It names a missing secret. The error of a template may contain values, so
+    /// only the log has it.
+    #[must_use]
+    pub fn uncertainty(&self) -> Uncertainty {
+        match self.doubt {
+            Doubt::SecretUnavailable => Uncertainty::caused_by(self.doubt, self.cause.as_str()),
+            doubt => Uncertainty::unanswered(doubt),
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Doubt, StepOutcome};
+use crate::engine::corrections::outcome::{Doubt, StepOutcome, Uncertainty};
 use crate::engine::decide::mass_drift_breaker::Transition;
 use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered, Write};
 use crate::engine::operation::Operation;
@@ -288,7 +288,7 @@ fn an_unsendable_correction_is_published_with_its_next_try() {
     bench.step(Input::Tick);
     bench.done(Event::Checked { lacks_something: false });
     bench.done(Event::Read(Ok(Some(object))));
-    bench.done(Event::Prepared(Readiness::Unsendable(None, Doubt::SecretUnavailable)));
+    bench.done(Event::Prepared(Readiness::Unsendable(None, Uncertainty::unanswered(Doubt::SecretUnavailable))));
     let recorded = bench.drifted(2, &json!({"finalizers": [FINALIZER]}));
     bench.done(Event::Written(Ok(Box::new(recorded))));
     bench.step(Input::Tick);

@@ -4,7 +4,7 @@ use drift_api::{LeanObject, Moment};
 use drift_kube::process::clock;
 
 use super::{Executor, Run};
-use crate::engine::corrections::{Correction, Doubt};
+use crate::engine::corrections::{Correction, Doubt, Uncertainty};
 use crate::engine::execution::{Outgoing, Readiness};
 use crate::engine::rendering::{Plan, Unrenderable};
 use crate::run::requests::{RequestSender, Requests, Ways, render};
@@ -87,14 +87,14 @@ impl Outgoing for Prepared<'_, '_> {
         self.run.hosts.take_probes(gate, self.requests.system.hosts().into_iter().collect(), now)
     }
 
-    fn missing(&mut self) -> Option<Doubt> {
+    fn missing(&mut self) -> Option<Uncertainty> {
         if let Err(cause) = self.requests.system.check_credentials(&self.run.executor.requests.sender) {
-            self.run.tell_unsendable(cause);
-            return Some(Doubt::CredentialUnavailable);
+            self.run.tell_unsendable(&cause);
+            return Some(Uncertainty::caused_by(Doubt::CredentialUnavailable, cause));
         }
         if let Err(cause) = self.requests.system.check_secrets() {
-            self.run.tell_unsendable(cause);
-            return Some(Doubt::SecretUnavailable);
+            self.run.tell_unsendable(&cause);
+            return Some(Uncertainty::caused_by(Doubt::SecretUnavailable, cause.to_string()));
         }
         None
     }

@@ -15,7 +15,7 @@ use drift_systems::{
 
 use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::Doubt;
+use crate::engine::corrections::outcome::{Doubt, Uncertainty};
 use crate::engine::rendering::{Plan, Rendering, Unrenderable};
 
 /// Read limit of a response, equal to the default limit of a read. Of a larger response, only the status counts.
@@ -93,14 +93,17 @@ impl SystemRequests for HttpRequests<'_> {
                 None => Sent::CutOff,
                 Some(None) => {
                     progress.heard().into_iter().for_each(|heard| context.note(&place, heard));
-                    Sent::Unanswered(Doubt::TimedOut)
+                    Sent::Unanswered(Uncertainty::unanswered(Doubt::TimedOut))
                 }
                 Some(Some(answer)) => {
                     let format = self.rendering.format(index).unwrap_or(&Format::Json);
                     let answer = answer.map(|reply| count_as_limited(reply, self.limited_when, format));
                     heard(&answer, clock::wall()).into_iter().for_each(|heard| context.note(&place, heard));
                     match answer {
-                        Err(failure) => Sent::Unanswered(doubt(context.target, &host, &failure)),
+                        Err(failure) => {
+                            tell(context.target, &host, &failure);
+                            Sent::Unanswered(self.rendering.judge_failure(&failure))
+                        }
                         Ok(reply) => Sent::Answered(self.judge(index, &reply)),
                     }
                 }
@@ -109,29 +112,13 @@ impl SystemRequests for HttpRequests<'_> {
     }
 }
 
-fn doubt(target: &str, host: &str, failure: &HttpFailure) -> Doubt {
+/// Logs why a request got no response.
+fn tell(target: &str, host: &str, failure: &HttpFailure) {
     match failure {
-        HttpFailure::NotConnected(cause) => {
+        HttpFailure::Unreachable(cause) => tracing::warn!(target, host, "a correction got no answer: {cause}"),
+        HttpFailure::NotConnected(cause) | HttpFailure::CredentialUnavailable(cause) => {
             tracing::warn!(target, host, "a correction was not sent: {cause}");
-            Doubt::NotConnected
         }
-        HttpFailure::Unreachable(cause) => {
-            tracing::warn!(target, host, "a correction got no answer: {cause}");
-            Doubt::NoAnswer
-        }
-        HttpFailure::CredentialUnavailable(cause) => {
-            tracing::warn!(target, host, "a correction was not sent: {cause}");
-            Doubt::CredentialUnavailable
-        }
-        failure @ (HttpFailure::TokenRefused(_)
-        | HttpFailure::TokenUnavailable(_)
-        | HttpFailure::TokenPaused { .. }) => {
-            tracing::warn!(target, host, "a correction was not sent: {failure}");
-            Doubt::TokenUnavailable
-        }
-        refused @ HttpFailure::AddressRefused { .. } => {
-            tracing::warn!(target, host, "a correction was not sent: {refused}");
-            Doubt::AddressRefused
-        }
+        failure => tracing::warn!(target, host, "a correction was not sent: {failure}"),
     }
 }

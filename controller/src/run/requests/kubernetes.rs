@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{SendContext, Sending, Sent, SystemRequests};
 use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::Doubt;
+use crate::engine::corrections::outcome::{Doubt, Uncertainty};
 use crate::engine::rendering::kubernetes::{pinned, reply_of};
 use crate::engine::rendering::{Judged, ManifestReply, ManifestStep, Manifests, Plan, Unrenderable};
 
@@ -87,7 +87,7 @@ impl SystemRequests for ManifestRequests<'_> {
             let (reply, heard) = match done {
                 Err(_) | Ok(Err(ResourceError::TimedOut)) => {
                     context.note(&place, HostReply::TimedOut);
-                    return Sent::Unanswered(Doubt::TimedOut);
+                    return Sent::Unanswered(Uncertainty::unanswered(Doubt::TimedOut));
                 }
                 Ok(Ok(reply)) => (reply, Some(HostReply::Answer)),
                 Ok(Err(error)) => {

@@ -6,11 +6,11 @@ use std::fmt;
 
 use drift_api::{Change, CredentialError};
 use drift_language::{LdapCorrect, STEP_TIMEOUT, Target};
-use drift_systems::{DirectoryParameters, DirectoryServer, HostReply, HttpSender};
+use drift_systems::{DirectoryParameters, DirectoryServer, HostReply, HttpSender, WriteProgress};
 
-use super::{SendContext, Sending, Sent, SystemRequests};
+use super::{SendContext, Sending, Sent, SystemRequests, timed_out};
 use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Doubt, StepOutcome};
+use crate::engine::corrections::outcome::StepOutcome;
 use crate::engine::rendering::{Changes, Plan, Unrenderable};
 
 /// Changes of one correction with their server.
@@ -60,11 +60,12 @@ impl SystemRequests for ChangeRequests<'_> {
             let (Ok(parameters), Some(change)) = (&self.parameters, &self.ready) else { return Sent::NotSent };
             let Some(place) = context.take_place(&parameters.host_and_port()).await else { return Sent::NotSent };
             let server = DirectoryServer { parameters, allow_networks: &self.target.allow_networks };
-            let running = tokio::time::timeout(STEP_TIMEOUT, server.change(change));
+            let progress = WriteProgress::default();
+            let running = tokio::time::timeout(STEP_TIMEOUT, server.change(change, &progress));
             let Some(done) = context.sender.while_leading(running).await else { return Sent::CutOff };
             let Ok(done) = done else {
                 context.note(&place, HostReply::TimedOut);
-                return Sent::Unanswered(Doubt::TimedOut);
+                return timed_out(&progress);
             };
             let Err(failure) = done else {
                 context.note(&place, HostReply::Answer);
@@ -74,7 +75,7 @@ impl SystemRequests for ChangeRequests<'_> {
             if failure.said().is_none() {
                 tracing::warn!(target = self.target.name, "a correction is not accepted: {failure}");
             }
-            Sent::Answered(StepAnswer::of(self.changes.judge(index, &failure)))
+            Sent::Answered(StepAnswer::of(self.changes.judge(index, &failure, progress.has_begun())))
         })
     }
 }

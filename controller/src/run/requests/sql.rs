@@ -9,12 +9,12 @@ use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::{STEP_TIMEOUT, SqlCorrect, Target};
 use drift_systems::{
     ConnectionParameters, Databases, HostReply, HttpSender, RunOptions, SqlFailure, StatementFailure, Way,
-    WriteStatement,
+    WriteProgress, WriteStatement,
 };
 
-use super::{SendContext, Sending, Sent, SystemRequests};
+use super::{SendContext, Sending, Sent, SystemRequests, timed_out};
 use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Doubt, StepOutcome};
+use crate::engine::corrections::outcome::StepOutcome;
 use crate::engine::rendering::{Plan, Statements, Unrenderable};
 
 /// Server-side time limit of a statement without a `timeout`. It is below the deadline, so that the server aborts first
@@ -44,12 +44,12 @@ impl<'a> StatementRequests<'a> {
         self.parameters.as_ref().ok().map(ConnectionParameters::host_and_port)
     }
 
-    async fn run(&self, databases: &Databases) -> Option<Result<(), StatementFailure>> {
+    async fn run(&self, databases: &Databases, progress: &WriteProgress) -> Option<Result<(), StatementFailure>> {
         let parameters = self.parameters.as_ref().ok()?;
         let mut place = databases.enter(&self.target.name).await;
         let way = Way { parameters, allow_networks: &self.target.allow_networks };
         let options = RunOptions { transaction: self.sql.transaction, timeout: STATEMENT_TIMEOUT };
-        let running = databases.run(&mut place, way, &self.ready, options);
+        let running = databases.run(&mut place, way, &self.ready, options, progress);
         tokio::time::timeout(deadline(&self.ready), running).await.ok()
     }
 }
@@ -80,12 +80,12 @@ impl SystemRequests for StatementRequests<'_> {
         Box::pin(async move {
             let Some(host) = self.host() else { return Sent::NotSent };
             let Some(place) = context.take_place(&host).await else { return Sent::NotSent };
-            let Some(done) = context.sender.while_leading(self.run(&context.sender.databases)).await else {
-                return Sent::CutOff;
-            };
+            let progress = WriteProgress::default();
+            let running = self.run(&context.sender.databases, &progress);
+            let Some(done) = context.sender.while_leading(running).await else { return Sent::CutOff };
             let Some(done) = done else {
                 context.note(&place, HostReply::TimedOut);
-                return Sent::Unanswered(Doubt::TimedOut);
+                return timed_out(&progress);
             };
             let Err(ended) = done else {
                 context.note(&place, HostReply::Answer);
@@ -95,7 +95,7 @@ impl SystemRequests for StatementRequests<'_> {
             if !matches!(ended.failure, SqlFailure::Answered(..)) {
                 tracing::warn!(target = self.target.name, "a correction is not accepted: {ended}");
             }
-            let (label, outcome) = self.statements.judge(index, &ended);
+            let (label, outcome) = self.statements.judge(index, &ended, progress.has_begun());
             Sent::Answered(StepAnswer { label, ..StepAnswer::of(outcome) })
         })
     }

@@ -58,7 +58,7 @@ impl fmt::Display for Message {
     }
 }
 
-/// Returns the paths in the sentence of a verdict: `2 fields differ: /a desired 10, observed 5; /b missing "x"`.
+/// Returns the paths in the sentence of a verdict, each once: `2 fields differ: /a desired 10, observed 5; /b missing "x"`.
 #[must_use]
 pub fn named_fields(sentence: &str) -> Vec<&str> {
     /// Characters that may follow a path.
@@ -78,7 +78,13 @@ pub fn named_fields(sentence: &str) -> Vec<&str> {
     };
     let paths = fields.split("; ").filter(|field| field.starts_with('/'));
     let end = |field: &str| AFTER.iter().filter_map(|word| field.find(word)).min();
-    paths.map(|field| &field[..end(field).unwrap_or(field.len())]).collect()
+    let mut named = Vec::new();
+    for path in paths.map(|field| &field[..end(field).unwrap_or(field.len())]) {
+        if !named.contains(&path) {
+            named.push(path);
+        }
+    }
+    named
 }
 
 /// The sentence of a reason whose text does not depend on the object.
@@ -159,6 +165,12 @@ impl fmt::Write for Expected<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_path_is_named_once() {
+        let text = "3 fields differ: /tags missing \"a\"; /port desired 1, observed 2; /tags unexpected \"b\"";
+        assert_eq!(named_fields(text), ["/tags", "/port"]);
+    }
 
     #[test]
     fn closed_texts_hold_no_number() {

@@ -1,6 +1,6 @@
 //! The holds that apply to one object, in the order in which readers show them.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{HeldCorrections, ObjectHold, TargetHold, TargetHolds};
@@ -9,6 +9,9 @@ use crate::identity::Uid;
 use crate::lease::annotation_of_holder;
 use crate::names::HELD_CORRECTIONS_ANNOTATION;
 use crate::object::LeanObject;
+
+/// Time within which the time of day alone is clear.
+const A_DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// A reason that holds an object, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,10 +43,14 @@ impl Hold {
         Self { word, until: None, sentence: format!("{sentence} ({word})") }
     }
 
-    /// The text for tables.
+    /// The text for tables. The end has its date if it is not within a day.
     #[must_use]
-    pub fn cell(&self) -> String {
-        let until = self.until.map(|until| format!(" until {}", until.strftime("%H:%M:%SZ")));
+    pub fn cell(&self, now: Timestamp) -> String {
+        let format = |until: &Timestamp| match until.duration_since(now).abs() < A_DAY {
+            true => "%H:%M:%SZ",
+            false => "%Y-%m-%dT%H:%MZ",
+        };
+        let until = self.until.map(|until| format!(" until {}", until.strftime(format(&until))));
         format!("{}{}", self.word, until.unwrap_or_default())
     }
 

@@ -16,7 +16,8 @@ use crate::names::HOSTS_ANNOTATION;
 pub struct LabelledSecrets {
     secrets: BTreeMap<String, Arc<LabelledSecret>>,
     listed: bool,
-    refused: bool,
+    /// The reason why they could not be listed, if so.
+    refused: Option<String>,
 }
 
 /// The version of a Secret: its uid and resourceVersion.
@@ -61,6 +62,17 @@ pub enum CredentialError {
         /// The Secret's name.
         name: String,
     },
+    /// The API server does not list the Secrets of its namespace, for a reason without a value.
+    #[error("Secret {name} cannot be read: {cause}")]
+    NotListed {
+        /// The Secret's name.
+        name: String,
+        /// The reason.
+        cause: String,
+    },
+    /// The object gives no name of a Secret, for the secret that a target declares with this name.
+    #[error("secrets.{0}: fromObject gives no name of a Secret for this object")]
+    Unnamed(String),
     /// The Secret lacks the key.
     #[error("Secret {name} has no key {key}")]
     NoKey {
@@ -202,19 +214,20 @@ impl LabelledSecrets {
     /// Creates the set of all listed Secrets.
     #[must_use]
     pub const fn of(secrets: BTreeMap<String, Arc<LabelledSecret>>) -> Self {
-        Self { secrets, listed: true, refused: false }
+        Self { secrets, listed: true, refused: None }
     }
 
-    /// Creates the empty set for a program that may not list Secrets. None can be used, and nothing is known about any.
+    /// Creates the empty set for a program that may not list Secrets, for this reason. None can be used, and nothing is
+    /// known about any.
     #[must_use]
-    pub fn refused() -> Self {
-        Self { refused: true, ..Self::from_iter([]) }
+    pub fn refused(cause: String) -> Self {
+        Self { refused: Some(cause), ..Self::from_iter([]) }
     }
 
     /// Returns true if the API server refuses to list them.
     #[must_use]
     pub const fn are_refused(&self) -> bool {
-        self.refused
+        self.refused.is_some()
     }
 
     /// Adds or replaces one Secret.
@@ -240,7 +253,10 @@ impl LabelledSecrets {
     /// # Errors
     /// Fails if it is not among the labelled ones.
     pub fn secret(&self, name: &str) -> Result<&LabelledSecret, CredentialError> {
-        self.secrets.get(name).map(Arc::as_ref).ok_or_else(|| CredentialError::NoSecret { name: name.to_owned() })
+        self.secrets.get(name).map(Arc::as_ref).ok_or_else(|| match &self.refused {
+            Some(cause) => CredentialError::NotListed { name: name.to_owned(), cause: cause.clone() },
+            None => CredentialError::NoSecret { name: name.to_owned() },
+        })
     }
 
     fn secret_for(&self, name: &str, host_and_port: &str) -> Result<&LabelledSecret, CredentialError> {
@@ -289,6 +305,21 @@ impl FromIterator<(String, LabelledSecret)> for LabelledSecrets {
 }
 
 impl CredentialError {
+    /// Returns the same error about a Secret with this display name.
+    #[must_use]
+    pub fn about(mut self, called: &str) -> Self {
+        match &mut self {
+            Self::NoSecret { name }
+            | Self::NotListed { name, .. }
+            | Self::NoKey { name, .. }
+            | Self::Unusable { name, .. }
+            | Self::HostsNotNamed { name }
+            | Self::HostNotAllowed { name, .. } => called.clone_into(name),
+            Self::Unnamed(_) | Self::ProjectedToken(..) => {}
+        }
+        self
+    }
+
     /// Creates the error for an unusable value, with a fixed text as reason.
     #[must_use]
     pub fn unusable(name: &str, key: &str, problem: &'static str) -> Self {

@@ -79,7 +79,8 @@ fn values(line: &str, hides: fn(&str) -> bool) -> impl Iterator<Item = Range<usi
             quote @ ('"' | '\'') => quoted(value, quote),
             _ => value.find([',', '}', ']']).unwrap_or(value.len()),
         };
-        (!is_template(&value[..end]) && !is_selection(&value[..end])).then_some(start..start + end)
+        let value = &value[..end];
+        (!is_template(value) && !is_selection(value) && !is_answer(value)).then_some(start..start + end)
     })
 }
 
@@ -101,6 +102,12 @@ fn quoted(text: &str, quote: char) -> usize {
 fn is_template(value: &str) -> bool {
     let value = value.trim().trim_matches(['"', '\'']);
     value.starts_with("${") && value.ends_with('}')
+}
+
+/// Returns true if the value says if there is a secret, as in MySQL's `(using password: YES)`.
+fn is_answer(value: &str) -> bool {
+    let value = value.trim().trim_end_matches([')', '.', ',', ';']);
+    ["yes", "no", "true", "false"].iter().any(|answer| value.eq_ignore_ascii_case(answer))
 }
 
 /// Returns true if the value names a field of a variable, as `secrets.apiKey` does in an expression.
@@ -197,6 +204,7 @@ mod tests {
             "  tokenUrl: https://id.example/token",
             "  password: \"${self.spec.pasword}\"",
             "  when: \"${self.spec.token == 'x'}\"",
+            "Access denied for user 'a'@'h' (using password: YES)",
             "  body: \"${merge(desired, {'apiKey': secrets.apiKey, 'token': steps.login.body.token})}\"",
             "  'apiKey': secrets.apiKey})}\"",
             "  url: \"https://h/${self.spec.name}?token=${self.spec.token}\"",

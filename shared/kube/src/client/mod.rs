@@ -32,7 +32,8 @@ use drift_api::printable::printable;
 use drift_language::SecretValues;
 use drift_systems::RefusalReason;
 use futures::AsyncReadExt;
-use http::{Response, StatusCode};
+use http::header::USER_AGENT;
+use http::{HeaderValue, Response, StatusCode};
 use kube::client::ClientBuilder;
 use kube::core::Status;
 use tokio::sync::Notify;
@@ -198,24 +199,30 @@ pub async fn configuration() -> Result<kube::Config, ConnectError> {
     kube::Config::infer().await.map_err(|error| ConnectError::NoConfiguration(causes(&error)))
 }
 
-/// Creates a client with this configuration.
+/// Creates a client with this configuration. The audit log of the API server has `program` with its version.
 ///
 /// # Errors
 /// Fails if its credentials or certificates cannot be used.
-pub fn client_of(config: kube::Config) -> Result<kube::Client, ConnectError> {
-    client_noting(config, Arc::default())
+pub fn client_of(config: kube::Config, program: &'static str) -> Result<kube::Client, ConnectError> {
+    client_noting(config, program, Arc::default())
 }
 
 /// Same as [`client_of`]. Each response with status 403 notifies `forbidden`.
 ///
 /// # Errors
 /// Same as [`client_of`].
-pub(crate) fn client_noting(mut config: kube::Config, forbidden: Arc<Notify>) -> Result<kube::Client, ConnectError> {
+pub(crate) fn client_noting(
+    mut config: kube::Config,
+    program: &'static str,
+    forbidden: Arc<Notify>,
+) -> Result<kube::Client, ConnectError> {
     if config.proxy_url.take().is_some() {
         tracing::warn!("proxies are not used: HTTPS_PROXY and proxy-url of the kubeconfig are ignored");
     }
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.default_retry = false;
+    let agent = HeaderValue::from_str(&format!("{program}/{}", env!("CARGO_PKG_VERSION")));
+    config.headers.extend(agent.map(|agent| (USER_AGENT, agent)));
     let builder = ClientBuilder::try_from(config).map_err(|error| ConnectError::Unusable(causes(&error)))?;
     let noted = move |answer: Response<_>| {
         if answer.status() == StatusCode::FORBIDDEN {
@@ -347,6 +354,25 @@ mod tests {
 
     fn refusal(status: serde_json::Value) -> String {
         refusal_text(&serde_json::from_value(status).unwrap())
+    }
+
+    /// An API server that answers with the name under which its audit log has the client.
+    #[tokio::test]
+    async fn the_api_server_sees_which_program_calls() {
+        install_crypto();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let answer = async |headers: http::HeaderMap| match headers.get(USER_AGENT).and_then(|name| name.to_str().ok())
+        {
+            Some(name) => format!("\"{name}\""),
+            None => "null".to_owned(),
+        };
+        let serving = axum::serve(listener, axum::Router::new().fallback(answer));
+        let _task = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(serving.into_future()));
+        let client = client_of(kube::Config::new(address.parse().unwrap()), "drift-poller").unwrap();
+        let call = http::Request::get("/version").body(Vec::new()).unwrap();
+        let seen: Option<String> = request(&client, CALL_DEADLINE, call).await.unwrap();
+        assert_eq!(seen, Some(format!("drift-poller/{}", env!("CARGO_PKG_VERSION"))));
     }
 
     #[test]

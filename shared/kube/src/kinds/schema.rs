@@ -193,8 +193,10 @@ impl<'a> Schema<'a> {
         }
         let most = conditions.get("maxItems").and_then(Value::as_u64).filter(|most| *most < OWN_CONDITIONS);
         let too_few = most.map(|most| {
-            let problem = format!("takes no more than {most} items in .status.conditions");
-            self.say(&problem, &format!("maxItems: {OWN_CONDITIONS} and the conditions of other writers"), CONDITIONS)
+            let problem =
+                format!("allows {most} of the {OWN_CONDITIONS} conditions of the programs in .status.conditions");
+            let mend = format!("raise maxItems to {OWN_CONDITIONS}, or more if there are other writers,");
+            self.say_how(&problem, &mend, CONDITIONS)
         });
         let items = self.resolve(conditions.get("items").unwrap_or(&Value::Null));
         too_few.into_iter().chain(self.item_problems(items, &format!("{CONDITIONS}.items"))).collect()
@@ -231,18 +233,18 @@ impl<'a> Schema<'a> {
         problems
     }
 
-    /// Returns the reason why a field does not accept all values that are written to it. CEL rules are not evaluated: a
+    /// Returns the reasons why a field does not accept all values that are written to it. CEL rules are not evaluated: a
     /// rejected write is reported on its object.
-    fn narrowness(&self, field: &str, schema: &Value, place: &str) -> Option<String> {
+    fn narrowness(&self, field: &str, schema: &Value, place: &str) -> Vec<String> {
         let allowed = schema.get("enum").and_then(Value::as_array);
         let is_missing = |word: &&str| allowed.is_some_and(|allowed| !allowed.iter().any(|one| one == word));
         let missing: Vec<&str> = words_of(field).into_iter().filter(|word| is_missing(word)).collect();
         if !missing.is_empty() {
             let problem = format!("does not take {} as {field} in .status.conditions", missing.join(", "));
-            return Some(self.say(&problem, &missing.join(", "), &format!("{place}.enum")));
+            return vec![self.say(&problem, &missing.join(", "), &format!("{place}.enum"))];
         }
-        let of_length = || self.length_problem(field, schema, place);
-        self.pattern_problem(field, schema, place).or_else(of_length)
+        let pattern = self.pattern_problem(field, schema, place);
+        pattern.into_iter().chain(self.length_problem(field, schema, place)).collect()
     }
 
     /// Returns the problem if a pattern excludes a word or a usual message.
@@ -263,12 +265,12 @@ impl<'a> Schema<'a> {
         let longest = if field == "message" { Some(MAX_MESSAGE_BYTES) } else { lengths().max() }? as u64;
         if let Some(most) = limit("maxLength").filter(|most| *most < longest) {
             let problem = format!("takes no more than {most} characters as {field} in .status.conditions");
-            return Some(self.say(&problem, &format!("maxLength: {longest} or more"), place));
+            return Some(self.say_how(&problem, &format!("raise maxLength to {longest} or more"), place));
         }
         let shortest = lengths().min()? as u64;
         let least = limit("minLength").filter(|least| *least > shortest)?;
-        let problem = format!("takes no less than {least} characters as {field} in .status.conditions");
-        Some(self.say(&problem, &format!("minLength: {shortest} or less"), place))
+        let problem = format!("takes no fewer than {least} characters as {field} in .status.conditions");
+        Some(self.say_how(&problem, &format!("lower minLength to {shortest} or less"), place))
     }
 
     /// Returns true if an object here has only declared fields.

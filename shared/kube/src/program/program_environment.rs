@@ -62,7 +62,7 @@ impl Site {
         manager: &'static str,
     ) -> Result<Self, ConnectError> {
         let forbidden = Arc::new(Notify::new());
-        let client = client_noting(cluster.configuration().await?, forbidden.clone())?;
+        let client = client_noting(cluster.configuration().await?, manager, forbidden.clone())?;
         Ok(Self {
             stop: CancellationToken::new(),
             failed: CancellationToken::new(),
@@ -117,8 +117,8 @@ impl Site {
         let (lease, task) = lease(settings, stop.clone());
         self.spawn("turning", task.turning().keep());
         let failed = self.failed.clone();
-        let cluster = self.cluster.clone();
-        let hold = async move || match cluster.configuration().await.and_then(client_of) {
+        let (cluster, manager) = (self.cluster.clone(), self.manager);
+        let hold = async move || match cluster.configuration().await.and_then(|config| client_of(config, manager)) {
             Ok(client) => task.run(client).await,
             Err(error) => {
                 tracing::error!("no client for the Lease: {error}");

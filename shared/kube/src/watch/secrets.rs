@@ -152,10 +152,11 @@ impl SecretWatch {
                     tracing::warn!(path = self.collection.path, "Secrets cannot be watched: {text}");
                 }
                 self.is_failing = true;
+                let known = self.published.load();
                 match &self.part {
                     Some(part) => part.not_ready(format!("Secrets cannot be watched: {text}")),
-                    None if self.published.load().are_listed() => {}
-                    None => self.published.store(Arc::new(LabelledSecrets::refused())),
+                    None if known.are_listed() && !known.are_refused() => {}
+                    None => self.published.store(Arc::new(LabelledSecrets::refused(text))),
                 }
             }
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::document::places::place_within;
 use crate::yaml;
-use crate::yaml::{Content, Node, Position};
+use crate::yaml::{Content, Fault, Node, Position};
 use drift_api::names::{GROUP, TARGET_KIND, TARGETS_LABEL, TRUE};
 
 /// Separates YAML documents.
@@ -120,9 +120,28 @@ fn documents_of(lines_before: usize, part: &Arc<str>) -> Vec<FoundDocument> {
             collect_values(&root, lines_before, part, &mut found);
             found
         }
-        Err(_) if part.contains(GROUP) || part.contains(TARGET_KIND) => vec![plain()],
+        Err(_) if mentions_targets(part) => vec![plain()],
         Err(_) => Vec::new(),
     }
+}
+
+/// A YAML document that cannot be read and mentions no target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenYaml {
+    /// Line and column of the mistake in the whole text, 1-based.
+    pub place: (usize, usize),
+    /// The mistake.
+    pub mistake: String,
+}
+
+/// Returns the YAML documents of a text that [`find_documents`] and [`manifests_of`] skip.
+#[must_use]
+pub fn broken_manifests(text: &str) -> Vec<BrokenYaml> {
+    let broken = |(lines_before, part): (usize, String)| {
+        let Fault { at, message } = yaml::parse(&part).err().filter(|_| !mentions_targets(&part))?;
+        Some(BrokenYaml { place: (at.line + lines_before, at.column), mistake: message })
+    };
+    parts(text).into_iter().filter_map(broken).collect()
 }
 
 /// Returns every manifest of a text as the value that kubectl would send. Lists are expanded. Invalid YAML is skipped,
@@ -136,6 +155,10 @@ pub fn manifests_of(text: &str) -> Vec<Value> {
         None => vec![value],
     };
     values.flat_map(of_list).collect()
+}
+
+fn mentions_targets(part: &str) -> bool {
+    part.contains(GROUP) || part.contains(TARGET_KIND)
 }
 
 fn is_target(root: &Node) -> bool {

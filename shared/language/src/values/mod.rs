@@ -1,6 +1,7 @@
 //! Single values in documents and objects: numbers with units, names, JSON.
 
 pub(crate) mod decimal;
+pub(crate) mod entities;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod units;

@@ -6,6 +6,7 @@ use drift_api::requests::sql_query::SqlQuery;
 use drift_language::Dialect;
 
 use crate::guard::dialling::DialRules;
+use crate::guard::write_progress::WriteProgress;
 use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
 use crate::{mysql, postgres};
 
@@ -76,10 +77,11 @@ impl Session {
         &mut self,
         statements: &[WriteStatement],
         options: RunOptions,
+        progress: &WriteProgress,
     ) -> Result<(), StatementFailure> {
         match self {
-            Self::Postgres(session) => postgres::run(session, statements, options).await,
-            Self::Mysql(session) => session.run(statements, options).await,
+            Self::Postgres(session) => postgres::run(session, statements, options, progress).await,
+            Self::Mysql(session) => session.run(statements, options, progress).await,
         }
     }
 }

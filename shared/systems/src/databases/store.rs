@@ -18,6 +18,7 @@ use drift_language::{Connection, Network};
 use crate::databases::session::Session;
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
+use crate::guard::write_progress::WriteProgress;
 use crate::postgres;
 use crate::postgres::Listener;
 use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
@@ -142,7 +143,7 @@ impl Databases {
     }
 
     /// Runs statements. Nothing is ever run twice: a reused connection is reset before the first statement, which also
-    /// proves that it is alive.
+    /// proves that it is alive. `progress` records if a statement was sent.
     ///
     /// # Errors
     /// Returns the first failed statement and its failure.
@@ -152,6 +153,7 @@ impl Databases {
         way: Way<'_>,
         statements: &[WriteStatement],
         options: RunOptions,
+        progress: &WriteProgress,
     ) -> Result<(), StatementFailure> {
         let reused = place.slot.session.take().filter(|session| session.is_reusable(way.parameters));
         let alive = match reused {
@@ -162,7 +164,7 @@ impl Databases {
             Some(session) => session,
             None => open(way, self.program).await.map_err(|failure| StatementFailure { position: 0, failure })?,
         };
-        let done = session.run(statements, options).await;
+        let done = session.run(statements, options, progress).await;
         if !session.can_start_over() {
             return done;
         }

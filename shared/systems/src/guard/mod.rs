@@ -8,3 +8,4 @@ pub mod host_gate;
 pub mod host_health;
 pub(crate) mod roots;
 pub(crate) mod stream;
+pub mod write_progress;

@@ -16,6 +16,7 @@ use super::responses::{RESULT_BYTES, Response, SEARCH_BYTES, SEARCH_VALUES, Sear
 use crate::guard::allowance::Allowance;
 use crate::guard::dialling::DialRules;
 use crate::guard::stream::{Wire, connect, handshake, in_time, trusting};
+use crate::guard::write_progress::WriteProgress;
 
 /// Entry limit of a search: a second entry shows that the result is ambiguous.
 const ENOUGH_ENTRIES: u32 = 2;
@@ -43,12 +44,13 @@ impl DirectoryServer<'_> {
         found
     }
 
-    /// Changes one entry.
+    /// Changes one entry. `progress` records if the change was sent.
     ///
     /// # Errors
     /// Fails if the server rejects the change, or if its result is unknown.
-    pub async fn change(self, change: &Change) -> Result<(), LdapFailure> {
+    pub async fn change(self, change: &Change, progress: &WriteProgress) -> Result<(), LdapFailure> {
         let mut session = self.open().await?;
+        progress.begin();
         let done = session.change(change).await;
         session.close().await;
         done

@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use super::messages::message;
 use super::responses::{RESULT_BYTES, Response, SEARCH_VALUES, read_message};
 use super::*;
+use crate::WriteProgress;
 use crate::guard::host_health::HostReply;
 use crate::refusal::ServerText;
 
@@ -230,8 +231,19 @@ async fn a_metadata_server_is_not_dialled() {
     let parameters =
         parameters(&[("url", "ldaps://169.254.169.254"), ("bindDn", "cn=a"), ("password", "p")], false).unwrap();
     let server = DirectoryServer { parameters: &parameters, allow_networks: &[] };
-    let done = server.change(&Change::Delete { dn: "dc=a".to_owned() }).await;
+    let done = server.change(&Change::Delete { dn: "dc=a".to_owned() }, &WriteProgress::default()).await;
     assert_eq!(done, Err(LdapFailure::AddressRefused { host: "169.254.169.254:636".to_owned() }));
+}
+
+#[tokio::test]
+async fn a_refused_bind_sends_no_change() {
+    for (bind, is_sent) in [(49, false), (51, false), (0, true)] {
+        let parameters = server(bind, vec![vec![result(0x6b, 80)]]).await;
+        let (server, progress) =
+            (DirectoryServer { parameters: &parameters, allow_networks: &[] }, WriteProgress::default());
+        assert!(server.change(&Change::Delete { dn: "dc=a".to_owned() }, &progress).await.is_err());
+        assert_eq!(progress.has_begun(), is_sent, "{bind}");
+    }
 }
 
 #[test]

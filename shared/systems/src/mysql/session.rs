@@ -12,6 +12,7 @@ use drift_api::requests::sql_query::SqlQuery;
 use crate::guard::allowance::Allowance;
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
+use crate::guard::write_progress::WriteProgress;
 use crate::mysql::client::{ANSWER_BYTES, Answer, Client, Next, UNUSED_BYTES};
 use crate::mysql::open::open;
 use crate::mysql::value::{Columns, bytes_of};
@@ -111,10 +112,11 @@ impl Session {
         &mut self,
         statements: &[WriteStatement],
         options: RunOptions,
+        progress: &WriteProgress,
     ) -> Result<(), StatementFailure> {
         self.is_busy = true;
         for (position, WriteStatement { text, timeout }) in statements.iter().enumerate() {
-            let ran = self.run_one(text.as_str().into(), timeout.unwrap_or(options.timeout)).await;
+            let ran = self.run_one(text.as_str().into(), timeout.unwrap_or(options.timeout), progress).await;
             if let Err(failure) = ran {
                 self.is_busy = !matches!(failure, SqlFailure::Answered(..));
                 return Err(StatementFailure { position, failure });
@@ -124,9 +126,10 @@ impl Session {
         Ok(())
     }
 
-    async fn run_one(&mut self, text: Arc<str>, timeout: Duration) -> Result<(), SqlFailure> {
+    async fn run_one(&mut self, text: Arc<str>, timeout: Duration, progress: &WriteProgress) -> Result<(), SqlFailure> {
         self.client.query(&limits(self.is_mariadb, timeout)).await?;
         let mut allowance = UNUSED_BYTES;
+        progress.begin();
         let has_more = match self.client.execute(&text, &[]).await? {
             Answer::Done { has_more } => has_more,
             Answer::Columns(_) => self.client.discard_rows(&mut allowance).await?,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::guard::write_progress::WriteProgress;
 use crate::postgres::session::Session;
 use crate::sql::{RunOptions, SqlFailure, StatementFailure, WriteStatement};
 
@@ -13,6 +14,7 @@ pub(crate) async fn run(
     session: &mut Session,
     statements: &[WriteStatement],
     options: RunOptions,
+    progress: &WriteProgress,
 ) -> Result<(), StatementFailure> {
     session.allow(ANSWER_BYTES);
     let Session { client, line, allowance, .. } = session;
@@ -28,6 +30,7 @@ pub(crate) async fn run(
                 client.batch_execute(&format!("{begin}{}", limit(timeout))).await?;
             }
             allowance.request(text.len());
+            progress.begin();
             if let Err(error) = client.execute(text.as_str(), &[]).await {
                 let failure = SqlFailure::from(error);
                 if options.transaction && !failure.is_loss() {

@@ -13,8 +13,6 @@ use drift_api::secrets::secret_texts::{REDACTED, holds_key, holds_token, without
 use drift_language::SecretValues;
 use serde_json::Value;
 
-use crate::http::{HttpReply, ReplyBody};
-
 /// Maximum characters of a reason: two lines of a terminal. The message of a condition and the note of an Event have
 /// 1,024 bytes, also for the rest of the record.
 pub const MAX_REASON_CHARS: usize = 200;
@@ -32,6 +30,13 @@ pub struct ServerText(Box<str>);
 impl From<&str> for ServerText {
     fn from(text: &str) -> Self {
         Self(text[..text.floor_char_boundary(MAX_TEXT_BYTES)].into())
+    }
+}
+
+impl ServerText {
+    /// Returns the sentence in the body of a refusal, empty if it has none.
+    pub(crate) fn of_error(body: &[u8]) -> Self {
+        sentence::of_error(body).map(|sentence| Self::from(&*sentence)).unwrap_or_default()
     }
 }
 
@@ -56,11 +61,10 @@ impl RefusalReason {
     ///
     /// A response with a status below 400 is usually the resource itself, so only its errors are looked at.
     #[must_use]
-    pub fn of_reply(reply: &HttpReply, secrets: &SecretValues) -> Option<Self> {
-        let ReplyBody::Whole(bytes) = &reply.body else { return None };
-        let sentence = match reply.status.as_u16() {
-            400.. => sentence::of_error(bytes),
-            _ => sentence::of_answer(bytes),
+    pub fn of_body(status: u16, body: &[u8], secrets: &SecretValues) -> Option<Self> {
+        let sentence = match status {
+            400.. => sentence::of_error(body),
+            _ => sentence::of_answer(body),
         };
         Self::of_text(&sentence?, secrets)
     }

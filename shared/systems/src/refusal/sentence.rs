@@ -3,7 +3,7 @@
 
 use drift_api::secrets::secret_texts::REDACTED;
 use drift_api::secrets::session_names::names_credential;
-use drift_language::{parse_json, parse_xml};
+use drift_language::{parse_json, parse_xml, without_entities};
 use serde_json::{Map, Value};
 
 /// Bytes of a body that is parsed. An error of an API has a few hundred.
@@ -34,6 +34,9 @@ const SENTENCES: [&str; 10] = [
     "Text",
     "#text",
 ];
+
+/// Words of codes that say what is wrong with a credential.
+const ERROR_WORDS: [&str; 7] = ["bad", "expired", "insufficient", "invalid", "missing", "revoked", "unsupported"];
 
 /// Keys of errors, in this order.
 const ERRORS: [&str; 4] = ["error", "errors", "fault", "faults"];
@@ -90,8 +93,7 @@ fn title(page: &str) -> Option<String> {
     let start = lower.find("<title")?;
     let start = start + lower[start..].find('>')? + 1;
     let title = &page[start..start + lower[start..].find('<')?];
-    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
-    let title = entities.iter().fold(title.trim().to_owned(), |title, (entity, letter)| title.replace(entity, letter));
+    let title = without_entities(title.trim());
     (!title.is_empty()).then_some(title)
 }
 
@@ -190,13 +192,21 @@ fn joined(errors: impl Iterator<Item = String>) -> Option<String> {
     (!errors.is_empty()).then(|| errors.join("; "))
 }
 
-/// Returns a short text before the sentence, unless it says the same.
+/// Returns a short text before the sentence, unless it says the same. An error code such as `invalid_token` follows the
+/// sentence, which would look like a secret behind it.
 fn before(short: &str, said: &str) -> String {
-    if said.starts_with(short) {
-        said.to_owned()
-    } else {
-        format!("{}: {said}", short.trim_end_matches(['.', ':', ' ']))
+    let code = short.trim_end_matches(['.', ':', ' ']);
+    match said.starts_with(short) {
+        true => said.to_owned(),
+        false if names_credential(code) && is_error_code(code) => format!("{said} ({code})"),
+        false => format!("{code}: {said}"),
     }
+}
+
+/// Returns true if a code says what is wrong with a credential (RFC 6749, 5.2, RFC 6750, 3.1, and RFC 8628, 3.5), and is
+/// no name of a field.
+fn is_error_code(code: &str) -> bool {
+    ERROR_WORDS.iter().any(|word| code.split(['_', '-']).any(|part| part.eq_ignore_ascii_case(word)))
 }
 
 fn text_at<'f>(fields: &'f Map<String, Value>, key: &str) -> Option<&'f str> {

@@ -101,11 +101,11 @@ fn the_record_has_the_reason_of_a_refusal() {
     let step = || FailedStep { label: Some("set".into()), reach: Reach::FirstWrite };
     let refused = Outcome::Refused(step(), Refusal { code: 422.into(), because: because.clone() });
     assert_eq!(update.ended(&refused).text, "update, step set: 422: quota of zone exceeded");
-    let lacking = Uncertainty { because, ..Uncertainty::answered(Doubt::CredentialRefused, 403.into()) };
+    let lacking = Uncertainty { because, ..Uncertainty::answered(Doubt::Forbidden, 403.into()) };
     assert_eq!(
         update.ended(&Outcome::Doubtful(step(), lacking)).text,
-        "update, step set: the external system refuses the controller's credential (403): quota of zone exceeded; it is \
-         tried again"
+        "update, step set: the external system does not allow the controller's account this write (403): quota of zone \
+         exceeded; it is tried again"
     );
 }
 
@@ -131,6 +131,21 @@ fn a_lasting_doubt_is_written_once() {
     let older =
         CorrectionStatus { text: String::new(), reason: current.reason, generation: current.generation, ..older };
     assert_eq!(again.to_record(&older, &doubtful(Doubt::ServerError)), None, "a missing scope is no news");
+}
+
+#[test]
+fn another_fault_of_a_secret_is_written() {
+    let lacks = |cause: &str| {
+        let step = FailedStep { label: None, reach: Reach::Unsent };
+        Outcome::Doubtful(step, Uncertainty::caused_by(Doubt::SecretUnavailable, cause))
+    };
+    let first = Correction { before: status(7, owns("db")), ..correction(Action::Update) };
+    let current = first.ended(&lacks("Secret a/pw has no key x"));
+    let text = "update: a Secret that is to be sent cannot be used: Secret a/pw has no key x; it is tried again";
+    assert_eq!(current.text, text);
+    let again = Correction { was_in_doubt: true, before: current.clone(), ..first };
+    assert_eq!(again.to_record(&current, &lacks("Secret a/pw has no key x")), None);
+    assert!(again.to_record(&current, &lacks("Secret a/pw may not be sent to h:443")).is_some());
 }
 
 #[test]

@@ -68,10 +68,12 @@ impl Correcting {
                 Step::Read | Step::ReadAgain => Event::Read(Ok(Some(object.clone()))),
                 Step::Decide => Event::Decided(object.clone(), decision.clone()),
                 Step::Prepare if self.is_sendable => Event::Prepared(Readiness::Ready(self.plan())),
-                Step::Prepare => Event::Prepared(Readiness::Unsendable(None, Doubt::SecretUnavailable)),
+                Step::Prepare => {
+                    Event::Prepared(Readiness::Unsendable(None, Uncertainty::unanswered(Doubt::SecretUnavailable)))
+                }
                 Step::Render(_) => Event::Rendered(match does.next() {
                     Some(Does::Skip) => Rendered::Skipped,
-                    Some(Does::Fail) => Rendered::Fails(Doubt::TemplateFails),
+                    Some(Does::Fail) => Rendered::Fails(Uncertainty::unanswered(Doubt::TemplateFails)),
                     Some(Does::Answer(outcome)) => {
                         answer = Some(outcome);
                         Rendered::Ready

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use drift_language::HttpStep;
 use drift_language::cel::{SecretValues, Variables};
-use drift_systems::{HttpReply, RefusalReason, Unreadable};
+use drift_systems::{HttpFailure, HttpReply, RefusalReason, Unreadable};
 
 use crate::engine::corrections::outcome::{Doubt, Refusal, StepOutcome, Uncertainty, judge};
 
@@ -29,6 +29,26 @@ pub(super) fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
             StepOutcome::Refused { refusal, did_nothing: true }
         }
         _ => StepOutcome::Indefinite(Uncertainty::answered(Doubt::NoAnswer, status.into())),
+    }
+}
+
+/// Judges a request without a response. `secrets` are those that the words of a token server must not show.
+pub(super) fn judge_failure(failure: &HttpFailure, secrets: &SecretValues) -> Uncertainty {
+    match failure {
+        HttpFailure::NotConnected(_) => Uncertainty::unanswered(Doubt::NotConnected),
+        HttpFailure::Unreachable(_) => Uncertainty::unanswered(Doubt::NoAnswer),
+        HttpFailure::CredentialUnavailable(cause) => {
+            Uncertainty::caused_by(Doubt::CredentialUnavailable, cause.as_str())
+        }
+        HttpFailure::TokenRefused(cause, said) => {
+            let reason = RefusalReason::of_server(said, secrets);
+            let said = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            Uncertainty::caused_by(Doubt::TokenRefused, format!("{cause}{said}"))
+        }
+        HttpFailure::TokenUnavailable(cause) | HttpFailure::TokenPaused { cause, .. } => {
+            Uncertainty::caused_by(Doubt::TokenUnavailable, cause.as_str())
+        }
+        HttpFailure::AddressRefused { .. } => Uncertainty::unanswered(Doubt::AddressRefused),
     }
 }
 
@@ -63,7 +83,7 @@ pub(super) fn judge_answer(
     let Some(secrets) = hidden() else { return outcome };
     let reason = match step.chosen_reason(variables) {
         Some(text) => RefusalReason::of_text(&text, &secrets),
-        None => RefusalReason::of_reply(reply, &secrets),
+        None => reply.body.whole().and_then(|body| RefusalReason::of_body(status, body, &secrets)),
     };
     outcome.with_reason(reason)
 }

@@ -7,7 +7,7 @@ use crate::engine::rendering::secrets::AvailableSecrets;
 use drift_api::condition::DifferingFields;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
-use drift_systems::{RefusalReason, ReplyBody};
+use drift_systems::{RefusalReason, ReplyBody, ServerText};
 use http::{HeaderMap, StatusCode};
 
 mod for_each;
@@ -629,4 +629,28 @@ fn a_throttled_step_is_never_refused() {
     let limited = Uncertainty { because, ..Uncertainty::answered(Doubt::RateLimited, 429.into()) };
     assert_eq!(rendering.take_answer(0, &error(429), None), StepOutcome::Indefinite(limited));
     assert_eq!(rendering.take_answer(0, &error(503), None), refused(503, Some("x"), true));
+}
+
+#[test]
+fn a_request_without_a_response_has_one_cause() {
+    let target = target("\n      - {method: PUT, url: \"https://h/\"}\n");
+    let mut rendering = rendering(&target).unwrap();
+    let sent = "sekret-of-the-client".to_owned();
+    rendering.keep_secret(&[("client".to_owned(), sent.clone())].into_iter().collect());
+    let text = String::from;
+    let refused = |said: &str| HttpFailure::TokenRefused(text("status 401"), ServerText::from(said));
+    for (failure, expected) in [
+        (HttpFailure::NotConnected(text("no TLS")), "no connection to the external system"),
+        (HttpFailure::Unreachable(text("reset")), "no answer from the external system"),
+        (
+            HttpFailure::CredentialUnavailable(text("Secret a has no key b")),
+            "the controller's credential cannot be used: Secret a has no key b",
+        ),
+        (HttpFailure::TokenUnavailable(text("status 503")), "the controller gets no token: status 503"),
+        (refused(""), "the controller gets no token: status 401"),
+        (refused("Client is disabled"), "the controller gets no token: status 401: Client is disabled"),
+        (refused(&format!("no such {sent} here")), "the controller gets no token: status 401: no such (redacted) here"),
+    ] {
+        assert_eq!(rendering.judge_failure(&failure).to_string(), expected, "{failure:?}");
+    }
 }

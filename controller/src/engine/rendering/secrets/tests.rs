@@ -58,21 +58,26 @@ fn a_secret_is_found_where_its_source_says() {
     assert!(!format!("{found:?}").contains("\"p\""), "{found:?}");
 }
 
+fn refused() -> LabelledSecrets {
+    LabelledSecrets::refused("no right to list".to_owned())
+}
+
 #[test]
 fn of_what_cannot_be_listed_nothing_is_known() {
     let own = labelled("ours", None, ("token", b"t"), "1");
     let (target, object) = (target(), object("pw"));
     let marks = |beside: &LabelledSecrets| watched_marks(&target, &object, AvailableSecrets { own: &own, beside });
-    assert_eq!(marks(&LabelledSecrets::refused()), None, "what was said of it stands");
+    assert_eq!(marks(&refused()), None, "what was said of it stands");
     assert_eq!(marks(&LabelledSecrets::from_iter([])), Some(SecretMarks::default()), "it was deleted");
     let text = TARGET.replace("[{path: /password, secret: password}]", "[{path: /token, secret: own}]");
     let text = text.replace("${secrets.password}", "${secrets.own}${secrets.password}");
     let of_ours = drift_language::fixtures::target(&text);
-    let refused = LabelledSecrets::refused();
+    let refused = refused();
     let watched = watched_marks(&of_ours, &object, AvailableSecrets { own: &own, beside: &refused });
     assert_eq!(watched.map(|marks| marks.len()), Some(1), "what is ours is known all the same");
     let found = ObjectSecrets::of(&target, &object, AvailableSecrets { own: &own, beside: &refused });
-    assert!(found.missing(&all(&["password"])).is_some(), "a correction does not wait for it");
+    let told = found.missing(&all(&["password"])).map(ToString::to_string);
+    assert_eq!(told.as_deref(), Some("Secret team-a/pw cannot be read: no right to list"), "a correction waits not");
 }
 
 #[test]
@@ -88,7 +93,7 @@ fn what_is_missing_is_named_and_never_shown() {
     assert_eq!(cause(&without, "password"), "Secret team-a/pw does not exist or is not labelled for this program");
     assert_eq!(
         cause(&secrets("../x", &none), "password"),
-        "Secret of password does not exist or is not labelled for this program"
+        "secrets.password: fromObject gives no name of a Secret for this object"
     );
     let other_key = labelled("pw", None, ("other", b"x"), "1");
     assert_eq!(cause(&secrets("pw", &other_key), "password"), "Secret team-a/pw has no key password");

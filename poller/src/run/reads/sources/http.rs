@@ -266,7 +266,7 @@ fn failure_of(failure: &HttpFailure) -> Failure {
             "there is no token, since the token server does not give one",
         ),
         HttpFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
-        HttpFailure::TokenRefused(cause) => Failure::with(ObservedReason::Unauthorized, cause),
+        HttpFailure::TokenRefused(cause, _) => Failure::with(ObservedReason::Unauthorized, cause),
         HttpFailure::AddressRefused { .. } => Failure::address_refused(),
     }
 }

@@ -151,7 +151,7 @@ fn a_field_that_is_too_narrow_for_ours_is_refused() {
             "message",
             json!({"type": "string", "maxLength": 64}),
             format!(
-                "takes no more than 64 characters as message in .status.conditions: add maxLength: 1024 or more {place}.message {crd}"
+                "takes no more than 64 characters as message in .status.conditions: raise maxLength to 1024 or more {place}.message {crd}"
             ),
         ),
     ];
@@ -196,7 +196,7 @@ fn texts_that_our_conditions_never_fit_are_told() {
         ("reason", "pattern", json!("^[a-z]+$"), "does not take `InSync` as reason"),
         ("message", "pattern", json!("^[a-z ]*$"), "as message in .status.conditions, by its pattern"),
         ("reason", "maxLength", json!(10), "takes no more than 10 characters as reason"),
-        ("reason", "minLength", json!(10), "takes no less than 10 characters as reason"),
+        ("reason", "minLength", json!(10), "takes no fewer than 10 characters as reason"),
         ("type", "maxLength", json!(5), "takes no more than 5 characters as type"),
     ] {
         let said = of_item(field, key, value.clone());
@@ -205,7 +205,19 @@ fn texts_that_our_conditions_never_fit_are_told() {
     let mut few = status(&items());
     few["properties"]["conditions"]["maxItems"] = json!(1);
     let said = schema_problems(&document(&few), &kind()).join("; ");
-    assert!(said.contains("takes no more than 1 items in .status.conditions: add maxItems: 2"), "{said}");
+    let mend = "raise maxItems to 2, or more if there are other writers, at .spec.versions";
+    assert!(
+        said.contains(&format!("allows 1 of the 2 conditions of the programs in .status.conditions: {mend}")),
+        "{said}"
+    );
+    let mut both = items();
+    both["properties"]["reason"]["pattern"] = json!("^[a-z]+$");
+    both["properties"]["reason"]["maxLength"] = json!(10);
+    let problems = schema_problems(&document(&status(&both)), &kind());
+    assert!(
+        problems.len() == 2 && problems[0].contains("pattern") && problems[1].contains("maxLength"),
+        "{problems:?}"
+    );
 }
 
 #[test]

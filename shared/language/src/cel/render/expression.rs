@@ -221,7 +221,7 @@ impl Expression {
         Ok(value)
     }
 
-    fn run<T>(
+    pub(super) fn run<T>(
         &self,
         expression: &IdedExpr,
         variables: &Variables<'_>,

@@ -1,10 +1,15 @@
 //! Facts about an expression that are known without an object.
 
+use std::sync::Arc;
+
+use cel::common::ast::{Expr, IdedExpr, operators};
+use cel::common::value::Val;
 use drift_api::object::field_paths::FieldPaths;
 use serde_json::Value;
 
 use crate::cel::check::origin::Origin;
 use crate::cel::check::variables::{DIFFERS, SECRETS, Variables};
+use crate::cel::evaluation::convert::{Allowance, json};
 use crate::cel::render::expression::{Expression, Form};
 
 impl Expression {
@@ -48,7 +53,52 @@ impl Expression {
     pub(crate) fn is_false_where_differs(&self, key: &str) -> bool {
         let differs = Value::from(vec![key]);
         let variables = Variables { differs: Some(&differs), ..Variables::of_object(&Value::Null) };
-        // Other variables have no known value here.
-        self.variables.iter().all(|variable| variable == DIFFERS) && self.evaluate_bool(&variables) == Ok(false)
+        // Other variables have no known value here. One false condition of several is enough.
+        if self.variables.iter().all(|variable| variable == DIFFERS) {
+            return self.evaluate_bool(&variables) == Ok(false);
+        }
+        let Form::Cel(expression, stack) = &self.form else { return false };
+        let is_false = |part: &IdedExpr| {
+            let reads_it_alone = part.references().variables().into_iter().all(|variable| variable == DIFFERS);
+            let convert = |value: &dyn Val| json(value, &mut Allowance::default());
+            reads_it_alone && self.run(part, &variables, &Arc::default(), convert) == Ok(Some(Value::Bool(false)))
+        };
+        stacker::maybe_grow(*stack, *stack * 2, || conditions(expression).into_iter().any(is_false))
+    }
+}
+
+/// Returns the conditions that all have to hold: the operands of `&&`.
+fn conditions(expression: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expression.expr {
+        Expr::Call(call) if call.func_name == operators::LOGICAL_AND => call.args.iter().flat_map(conditions).collect(),
+        _ => vec![expression],
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::cel::check::site::Site;
+    use crate::cel::check::variables::Scope;
+
+    #[test]
+    fn a_when_is_false_where_one_condition_is() {
+        for (when, is_false) in [
+            ("'a' in differs", true),
+            ("'b' in differs", false),
+            ("'a' in differs && self.spec.x == 1", true),
+            ("self.spec.x == 1 && 'a' in differs", true),
+            ("self.spec.x == 1 && ('a' in differs && self.spec.y == 1)", true),
+            ("differs.exists(key, key == 'a')", true),
+            ("'a' in differs || self.spec.x == 1", false),
+            ("!('a' in differs && self.spec.x == 1)", false),
+            ("'b' in differs && self.spec.x == 1", false),
+            ("self.spec.x == 1", false),
+        ] {
+            let site = Site::new("when", Scope::Correction);
+            let when = Expression::parse(&format!("${{{when}}}"), &site).unwrap();
+            assert_eq!(when.is_false_where_differs("b"), is_false, "{when:?}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::http::auth;
 use crate::http::auth::token_request::{Origin, TokenSource};
-use crate::{HttpFailure, HttpOptions};
+use crate::{HttpFailure, HttpOptions, ServerText};
 use drift_api::{HttpRequest, LabelledSecrets};
 use drift_language::{Auth, Challenge, is_unread};
 
@@ -89,7 +89,7 @@ impl Realm {
     ) -> Result<Option<Self>, HttpFailure> {
         let mut texts = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         let Some(parameters) = texts.find_map(bearer_parameters) else { return Ok(None) };
-        let refused = |text: &str| Err(HttpFailure::TokenRefused(text.to_owned()));
+        let refused = |text: &str| Err(HttpFailure::TokenRefused(text.to_owned(), ServerText::default()));
         let Some(mut url) = parameters.get("realm").and_then(|realm| Url::parse(realm).ok()) else {
             return refused("the host names no token server that could be asked");
         };

@@ -16,7 +16,7 @@ use crate::http::auth::assertion::Assertion;
 use crate::http::auth::role_keys::read_keys;
 use crate::http::auth::{BEARER, token_value};
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
-use crate::{HttpFailure, HttpOptions, retry_after};
+use crate::{HttpFailure, HttpOptions, ServerText, retry_after};
 use drift_api::{CredentialError, HttpRequest};
 use drift_language::{AwsRole, Login, Network, OAuth2, Tls, TokenPlace};
 
@@ -157,7 +157,7 @@ impl TokenSource {
         &self.identity
     }
 
-    /// Evaluates the token server's response. `now` is the wall time. Never shows any of the response.
+    /// Evaluates the token server's response. `now` is the wall time. No text shows any of the response.
     pub(in crate::http) fn judge(&self, answer: Result<HttpReply, HttpFailure>, now: Timestamp) -> Fetched {
         let reply = match answer {
             Ok(reply) => reply,
@@ -175,8 +175,9 @@ impl TokenSource {
                 unavailable(&reply, now)
             }
             status if status.is_client_error() => {
-                let text = format!("the token server refuses it with status {}", status.as_u16());
-                Fetched::Failed(HttpFailure::TokenRefused(text), None)
+                let text = format!("the token server refuses the credential with status {}", status.as_u16());
+                let said = reply.body.whole().map(ServerText::of_error).unwrap_or_default();
+                Fetched::Failed(HttpFailure::TokenRefused(text, said), None)
             }
             _ => unavailable(&reply, now),
         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::guard::connect_errors::{describe_io, describe_tls, is_drop};
 use crate::guard::dialling::AddressRefused;
+use crate::refusal::ServerText;
 use drift_api::secrets::labelled_secrets::CredentialError;
 
 /// The reason for a missing reply. Contains no header, body, address or credential.
@@ -24,9 +25,10 @@ pub enum HttpFailure {
     /// The Secret is missing, not labelled for this program, lacks the key, or may not be sent to this host.
     #[error("credential: {0}")]
     CredentialUnavailable(String),
-    /// The token server rejects the credential. The request was not sent.
+    /// The token server rejects the credential, or may not get it. The request was not sent. No text here shows the words
+    /// of the server, which are kept for the reason of a correction that sends nothing.
     #[error("credential: {0}")]
-    TokenRefused(String),
+    TokenRefused(String, ServerText),
     /// The token server returns no token, for a reason unrelated to the credential. The request was not sent.
     #[error("no token: {0}")]
     TokenUnavailable(String),

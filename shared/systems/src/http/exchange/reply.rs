@@ -35,6 +35,17 @@ pub enum ReplyBody {
     Truncated,
 }
 
+impl ReplyBody {
+    /// Returns the bytes of a complete body.
+    #[must_use]
+    pub fn whole(&self) -> Option<&[u8]> {
+        match self {
+            Self::Whole(bytes) => Some(bytes),
+            Self::TooLarge | Self::Truncated => None,
+        }
+    }
+}
+
 /// The bounds of a body.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::http) struct Bounds<'a> {

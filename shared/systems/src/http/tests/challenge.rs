@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 
+use crate::ServerText;
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, plain, request, secrets, send};
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
@@ -84,7 +85,7 @@ async fn status(sender: &HttpSender, url: &str, auth: &Auth) -> Result<u16, Http
 }
 
 fn refused(text: &str) -> Result<u16, HttpFailure> {
-    Err(HttpFailure::TokenRefused(text.to_owned()))
+    Err(HttpFailure::TokenRefused(text.to_owned(), ServerText::default()))
 }
 
 const ELSEWHERE: &str = "the host names a token server that is neither itself nor in tokenHosts";

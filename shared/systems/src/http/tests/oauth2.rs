@@ -8,7 +8,7 @@ use crate::http::auth::oauth2;
 use crate::http::auth::token_request::Fetched;
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, plain, secrets, send};
-use crate::{ExchangeProgress, HttpReply, ProjectedTokens, ReplyBody};
+use crate::{ExchangeProgress, HttpReply, ProjectedTokens, ReplyBody, ServerText};
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::{Auth, Grant, OAuth2, SecretValues};
 
@@ -167,11 +167,11 @@ async fn a_host_that_refuses_every_token_costs_few() {
 #[tokio::test]
 async fn a_token_server_that_gives_none_is_told() {
     let api = Server::answering(ok("{}")).await;
-    let refused = |text: &str| HttpFailure::TokenRefused(text.to_owned());
+    let refused = |text: &str| HttpFailure::TokenRefused(text.to_owned(), ServerText::from("canary"));
     let unavailable = |text: &str| HttpFailure::TokenUnavailable(text.to_owned());
     let cases = [
-        ("400 Bad Request", "canary", refused("the token server refuses it with status 400")),
-        ("401 Unauthorized", "canary", refused("the token server refuses it with status 401")),
+        ("400 Bad Request", "canary", refused("the token server refuses the credential with status 400")),
+        ("401 Unauthorized", "canary", refused("the token server refuses the credential with status 401")),
         ("503 Unavailable", "canary", unavailable("the token server answers with status 503")),
         ("429 Too Many", "canary", unavailable("the token server answers with status 429")),
         ("302 Found", "", unavailable("the token server answers with status 302")),
@@ -196,6 +196,7 @@ async fn a_token_server_that_gives_none_is_told() {
                 outcome => outcome.unwrap_err(),
             };
             assert_eq!(failure, expected, "{line}");
+            assert!(!format!("{failure} {failure:?}").contains("canary"), "{failure:?}");
         }
         assert_eq!(identity.requests().len(), 1, "{line}");
     }

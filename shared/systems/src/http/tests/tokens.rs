@@ -218,7 +218,7 @@ async fn no_failure_of_a_token_server_shows_a_secret() {
     let api = Server::answering(ok("{}")).await;
     let folder = projected("canary");
     let cases = [
-        ("401 Unauthorized", "", "credential: the token server refuses it with status 401"),
+        ("401 Unauthorized", "", "credential: the token server refuses the credential with status 401"),
         ("429 Too Many", "retry-after: 7\r\n", "no token: the token server answers with status 429"),
         ("200 OK", "", "no token: the token server's answer holds no "),
         ("204 No Content", "x-subject-token:\r\n", "no token: "),

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::server::{CLOSE, EXECUTE, PREPARE, QUERY, QUIT, Script, Server, ask, column, framed, parts, result, text};
 use crate::mysql::Session;
 use crate::sql::SqlFailure;
-use crate::{RunOptions, StatementFailure, WriteStatement};
+use crate::{RunOptions, StatementFailure, WriteProgress, WriteStatement};
 
 /// An answer without a result, before another answer.
 const OK_AND_MORE: &[u8] = b"\0\0\0\x0a\0\0\0";
@@ -26,7 +26,26 @@ fn commands(server: &Server) -> Vec<String> {
 async fn run(session: &mut Session, statements: &[&str]) -> Result<(), StatementFailure> {
     let statement = |text: &&str| WriteStatement { text: (*text).to_owned(), timeout: None };
     let statements: Vec<_> = statements.iter().map(statement).collect();
-    session.run(&statements, RunOptions { transaction: false, timeout: Duration::from_secs(5) }).await
+    let options = RunOptions { transaction: false, timeout: Duration::from_secs(5) };
+    session.run(&statements, options, &WriteProgress::default()).await
+}
+
+/// The limit of a statement is set in a request of its own, before it.
+#[tokio::test]
+async fn a_refused_limit_sends_no_statement() {
+    let refused = || framed([b"\xff\x7a\x04#42S02none".to_vec()]);
+    for (command, is_sent) in [(QUERY, false), (PREPARE, true), (EXECUTE, true)] {
+        let answer = move |sent: &[u8]| {
+            let is_limit = sent.windows(14).any(|part| part == b"execution_time");
+            (sent[0] == command && (is_limit || command != QUERY)).then(refused)
+        };
+        let server = Server::start(Script { answer: std::sync::Arc::new(answer), ..Script::default() }).await;
+        let (mut session, progress) = (server.open("disable").await.unwrap(), WriteProgress::default());
+        let statement = [WriteStatement { text: "DROP a".to_owned(), timeout: None }];
+        let options = RunOptions { transaction: false, timeout: Duration::from_secs(5) };
+        assert!(session.run(&statement, options, &progress).await.is_err());
+        assert_eq!(progress.has_begun(), is_sent, "{command}");
+    }
 }
 
 #[tokio::test]

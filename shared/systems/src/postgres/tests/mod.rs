@@ -12,7 +12,9 @@ use drift_api::{LabelledSecret, LabelledSecrets, SqlQuery, SqlState};
 use drift_language::{Connection, Dialect};
 
 use crate::sql::failure::TOO_MANY_TYPES;
-use crate::{ConnectionParameters, Databases, QueryOptions, RunOptions, SqlFailure, Way, WriteStatement};
+use crate::{
+    ConnectionParameters, Databases, QueryOptions, RunOptions, SqlFailure, Way, WriteProgress, WriteStatement,
+};
 use server::{Server, Types};
 
 /// Timeout of every wait in a test.
@@ -40,7 +42,11 @@ impl Client {
     }
 
     fn searching(server: &Server, schemas: &str) -> Self {
-        let port = server.port.to_string();
+        Self::at(server.port, schemas)
+    }
+
+    fn at(port: u16, schemas: &str) -> Self {
+        let port = port.to_string();
         let host = [("host", "127.0.0.1"), ("port", port.as_str()), ("user", "u"), ("sslmode", "disable")];
         let databases = databases(&[&host[..], &[("search_path", schemas)]].concat());
         let parameters = databases.parameters(&secret(), false).unwrap();
@@ -73,8 +79,27 @@ impl Client {
 
     async fn write(&self, statements: &[WriteStatement], options: RunOptions) -> Result<(), SqlFailure> {
         let mut place = self.databases.enter("t").await;
-        let running = self.databases.run(&mut place, self.way(), statements, options);
+        let progress = WriteProgress::default();
+        let running = self.databases.run(&mut place, self.way(), statements, options, &progress);
         tokio::time::timeout(PATIENCE, running).await.unwrap().map_err(|ended| ended.failure)
+    }
+}
+
+/// A server that is closed, one that ends the log-in, and an honest one.
+#[tokio::test]
+async fn only_a_sent_statement_may_have_run() {
+    let cutting = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let (honest, cut) = (Server::start(Types::Known).await, cutting.local_addr().unwrap().port());
+    let _task =
+        tokio_util::task::AbortOnDropHandle::new(tokio::spawn(async move { while cutting.accept().await.is_ok() {} }));
+    let statement = [WriteStatement { text: "SELECT 1".to_owned(), timeout: None }];
+    for (port, is_sent) in [(closed, false), (cut, false), (honest.port, true)] {
+        let (client, progress) = (Client::at(port, ""), WriteProgress::default());
+        let mut place = client.databases.enter("t").await;
+        let options = RunOptions { transaction: true, timeout: PATIENCE };
+        let done = client.databases.run(&mut place, client.way(), &statement, options, &progress).await;
+        assert_eq!((done.is_ok(), progress.has_begun()), (is_sent, is_sent), "{done:?}");
     }
 }
 

@@ -12,6 +12,8 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
+use crate::values::entities::entity;
+
 /// Minimum characters of a secret that is searched for as a part of a text. A shorter secret only matches a whole text.
 pub(super) const MIN_TELLING_CHARS: usize = 4;
 /// Minimum characters of a secret that is searched for in other case. Shorter ones are words such as `data`.
@@ -28,8 +30,6 @@ const BITS_OF_A_LETTER: usize = 6;
 const BETWEEN_HEX: [char; 7] = [':', ' ', '-', ',', '_', '\n', '\\'];
 /// Quotes that SQL doubles inside of a text or a name.
 const QUOTES: [char; 3] = ['\'', '"', '`'];
-/// Maximum bytes of an entity. Those of characters have up to ten digits.
-const MAX_ENTITY_BYTES: usize = 14;
 
 /// A text in the forms in which secrets are searched. Each form is made at most once for all secrets.
 pub(super) struct Readings<'t> {
@@ -193,24 +193,6 @@ fn unescaped(text: &str) -> Option<String> {
         rest = &rest[length..];
     }
     has_any.then(|| plain + rest)
-}
-
-/// Returns the character of the entity at the start of a text, and the bytes of the entity.
-fn entity(text: &str) -> Option<(char, usize)> {
-    let end = text.bytes().take(MAX_ENTITY_BYTES).position(|byte| byte == b';')?;
-    let name = text.get(1..end).filter(|_| text.starts_with('&'))?.to_ascii_lowercase();
-    let letter = match (name.as_str(), name.strip_prefix("#x"), name.strip_prefix('#')) {
-        ("amp", ..) => '&',
-        ("lt", ..) => '<',
-        ("gt", ..) => '>',
-        ("quot", ..) => '"',
-        ("apos", ..) => '\'',
-        ("nbsp", ..) => ' ',
-        (_, Some(digits), _) => char::from_u32(u32::from_str_radix(digits, 16).ok()?)?,
-        (_, None, Some(digits)) => char::from_u32(digits.parse().ok()?)?,
-        _ => return None,
-    };
-    Some((letter, end + 1))
 }
 
 /// Returns the character of the escape at the start of a text, and the bytes of the escape.
