@@ -34,7 +34,7 @@ use crate::calls::{Clock, Scene, call};
 use crate::job_acting::{Asked, JobActing};
 use crate::ledger::Sent;
 use crate::outside::{Fault, resource_of};
-use crate::targets::{Text, secrets};
+use crate::targets::{Text, key_of, secrets};
 
 /// An execution in progress.
 pub(crate) struct Acting {
@@ -276,12 +276,12 @@ impl Acting {
         let unanswered = work.correction.as_deref().filter(|_| is_claim && fault == Fault::LostAfter);
         if let Some(correction) = unanswered {
             // The claim may exist, so later resources of this name count as made by its object.
-            scene.outside.doubt(&correction.resource.identity, &object.id.uid, false);
+            scene.outside.doubt(&key_of(&correction.resource), &object.id.uid, false);
         }
         let claims = is_claim && written.is_ok();
         let adopts = |correction: &&Correction| claims && self.text.adopt && correction.action == Action::Update;
         if let Some(correction) = work.correction.as_deref().filter(adopts) {
-            scene.outside.adopt(&correction.resource.identity, &object.id.uid);
+            scene.outside.adopt(&key_of(&correction.resource), &object.id.uid);
         }
         Event::Written(written.map(Box::new))
     }
@@ -317,7 +317,7 @@ impl Acting {
 
 /// Records a deletion that was reported as done.
 fn note_deleted(asked: Asked<'_>, outcome: &StepOutcome, scene: &mut Scene<'_>) {
-    let is_moved = scene.outside.moved.contains(&*asked.correction.resource.identity);
+    let is_moved = scene.outside.moved.contains(&key_of(&asked.correction.resource));
     let is_done = matches!(outcome, StepOutcome::Accepted | StepOutcome::NotThere) && !is_moved;
     if asked.correction.action == Action::Delete && is_done {
         scene.ledger.decisions.note_deleted(&asked.object.id.uid);

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use drift_api::condition::CorrectionStatus;
 use drift_api::identity::{Holders, Uid};
-use drift_api::names::{DRIFT_CORRECTED, FINALIZER, GIVE_UP_ANNOTATION};
+use drift_api::names::{DRIFT_CORRECTED, FINALIZER};
 use drift_language::Target;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
 use crate::ledger::{entry, owns};
-use crate::targets::owner_of;
+use crate::targets::{gives_up, named, owner};
 use crate::watch::uid_of;
 
 /// The claims and the refused objects.
@@ -81,14 +81,20 @@ impl Claims {
         }
         let taken_away = former.filter(|_| is_stripped).map(|claim| Claim { is_stripped, ..claim });
         self.current.extend(now.or(taken_away).map(|claim| (uid.clone(), claim)));
-        self.note_refusal(&uid, object, (gone || is_stripped, api))
+        self.note_refusal(&uid, object, (gone || is_stripped, api, active))
     }
 
     /// Checks a report that the resource is free: the object was refused before, and none of the named holders claims
     /// the resource.
-    fn note_refusal(&mut self, uid: &Uid, object: &Value, (gone, api): (bool, &ApiServer)) -> Result<(), String> {
+    fn note_refusal(
+        &mut self,
+        uid: &Uid,
+        object: &Value,
+        (gone, api, active): (bool, &ApiServer, &[Arc<Target>]),
+    ) -> Result<(), String> {
         let note = entry(object, DRIFT_CORRECTED).filter(|_| !gone);
-        let (Some(note), Some(resource)) = (note, object["spec"]["resource"].as_str()) else {
+        let owner = owner(object, active.iter().map(|target| &**target));
+        let (Some(note), Some(resource)) = (note, owner.and_then(|owner| named(object, owner.scope.id))) else {
             self.refused.remove(uid);
             return Ok(());
         };
@@ -107,9 +113,8 @@ impl Claims {
                     stands && if claim.is_selected { claim.counts && claim.is_heard } else { claim.was_heard }
                 };
                 let claims = |object: &&Value| self.current.get(&uid_of(object)).is_some_and(is_in_the_way);
-                let gives_up = |object: &&Value| object["metadata"]["annotations"][GIVE_UP_ANNOTATION] == resource;
                 let others = refusal.iter().filter_map(|holder| api.objects.get(&*holder.name));
-                let other = others.filter(|other| uid_of(other) != *uid && !gives_up(other)).find(claims);
+                let other = others.filter(|other| uid_of(other) != *uid && !gives_up(other, &resource)).find(claims);
                 if let Some(other) = other {
                     return Err(format!("a resource is called free that another object claims: {}", uid_of(other)));
                 }
@@ -147,6 +152,12 @@ impl Claims {
             }
         }
         self.note_unknown();
+    }
+
+    /// Records that the object names another resource, because its target has another scope. A report that is under way
+    /// is about the former one.
+    pub(crate) fn note_moved(&mut self, uid: &Uid) {
+        self.refused.get_mut(uid).into_iter().for_each(|(text, _)| text.clear());
     }
 
     /// Records that a program does not know all objects.
@@ -200,10 +211,10 @@ impl Claims {
 
 fn claim_of(object: &Value, active: &[Arc<Target>]) -> Option<Claim> {
     let resource = owns(object)?;
-    let is_selected = owner_of(object, active.iter().map(|target| &**target)).is_some();
-    let gives_up = object["metadata"]["annotations"][GIVE_UP_ANNOTATION] == resource;
+    let owner = owner(object, active.iter().map(|target| &**target));
+    let (is_selected, named) = (owner.is_some(), owner.and_then(|owner| named(object, owner.scope.id)));
     let is_held = object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|it| it == FINALIZER));
     let takes_part = object["metadata"]["deletionTimestamp"].is_null() || is_held;
-    let counts = is_selected && takes_part && !gives_up && object["spec"]["resource"] == resource;
+    let counts = takes_part && !gives_up(object, &resource) && named.as_deref() == Some(&*resource);
     Some(Claim { resource, is_selected, counts, is_heard: false, was_heard: false, is_stripped: false })
 }

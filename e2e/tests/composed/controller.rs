@@ -2,11 +2,10 @@
 //!
 //! It performs the effects of the engines in the order of the history. It decides nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use drift_api::collections::shared_text::SharedText;
-use drift_api::identity::{Selected, Uid};
+use drift_api::identity::{ScopeId, Selected, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::decide::attestation::Attestations;
@@ -25,7 +24,7 @@ use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
 use crate::resources::Resources;
 use crate::shared::{Around, Shared};
-use crate::targets::Text;
+use crate::targets::{Text, key_claimed};
 use crate::watch::{Event, Watch, uid_of};
 
 /// One term of a controller process.
@@ -44,8 +43,8 @@ pub(crate) struct Controller {
     forgotten: Vec<(String, Uid)>,
     violation: Option<String>,
     texts: u64,
-    /// The scope was complete at the last check.
-    was_complete: bool,
+    /// The scopes that were incomplete at the last check.
+    incomplete: BTreeSet<ScopeId>,
 }
 
 /// A running target.
@@ -74,7 +73,7 @@ struct Ended {
     /// The target has another text since the start, so the end is not recorded.
     is_forgotten: bool,
     /// The resource that its deletion reportedly did not find.
-    missed: Option<SharedText>,
+    missed: Option<String>,
 }
 
 impl AtWork {
@@ -139,7 +138,7 @@ impl Controller {
 
     /// Returns true if each target has read its list.
     pub(crate) fn has_all_lists(&self) -> bool {
-        self.resources.is_complete()
+        self.resources.incomplete().is_empty()
     }
 
     /// Passes all objects to the targets with a readable list.
@@ -177,7 +176,8 @@ impl Controller {
                 self.feed(number, Input::Concerned(uid), clock);
             }
         }
-        if std::mem::replace(&mut self.was_complete, self.resources.is_complete()) != self.was_complete {
+        let incomplete = self.resources.incomplete();
+        if std::mem::replace(&mut self.incomplete, incomplete.clone()) != incomplete {
             self.feed_all(|| Input::ScopesChanged, clock);
         }
         self.feed_all(|| Input::Tick, clock);
@@ -243,7 +243,7 @@ impl Controller {
     fn end(&mut self, number: u64, uid: Uid, missed: Option<Box<LeanObject>>) {
         self.tasks.retain(|task| task.text != number || task.uid != uid);
         let is_forgotten = self.targets.values().all(|at_work| at_work.number != number);
-        let missed = missed.and_then(|object| Some(object.conditions.correction_status().owned()?.identity.clone()));
+        let missed = missed.and_then(|object| Some(key_claimed(object.conditions.correction_status().owned()?)));
         self.ended.push(Ended { uid, is_forgotten, missed });
     }
 
@@ -271,7 +271,7 @@ impl Controller {
             is_attested: at_work.engine.program.attests(&work.object.id, clock.moment),
             has_text_of_poller: self.around.has_text_of_poller(&at_work.target),
             state: at_work.state,
-            knows_everybody: self.resources.is_complete(),
+            knows_everybody: self.resources.is_complete(at_work.target.scope.id),
             was_read: task.is_some_and(|task| task.acting.was_read()),
             at: clock.moment,
         });
@@ -285,7 +285,7 @@ impl Controller {
         for Ended { uid, is_forgotten, missed } in self.ended.drain(..) {
             ledger.writing.remove(&uid);
             // "Nothing to delete" must not be reported if a request for the same object had deleted the resource.
-            if missed.is_some_and(|resource| outside.taken.get(&*resource) == Some(&uid)) {
+            if missed.is_some_and(|resource| outside.taken.get(&resource) == Some(&uid)) {
                 ledger.violate(format!("{uid:?}: told to miss what its own deletion took away"));
             }
             if is_forgotten {

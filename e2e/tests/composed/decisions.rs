@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use drift_api::condition::CurrentVerdict;
 use drift_api::identity::Uid;
-use drift_api::names::GIVE_UP_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
@@ -18,7 +17,7 @@ use serde_json::Value;
 
 use crate::api_server::ApiServer;
 use crate::ledger::owns;
-use crate::targets::owner_of;
+use crate::targets::{gives_up, key_of, named, owner};
 use crate::watch::uid_of;
 
 /// Minimum time between two corrections of an object, after the first two.
@@ -141,8 +140,8 @@ impl Decisions {
         if decided.object.orphan {
             return Err(format!("an orphaned resource is deleted: that of {uid}"));
         }
-        let resource = &*correction.resource.identity;
-        match self.other_naming((uid, resource), api, active) {
+        let resource = key_of(&correction.resource);
+        match self.other_naming((uid, &resource), api, active) {
             Some(other) => {
                 Err(format!("a resource is deleted that another object names: {resource} of {uid}, by {other}"))
             }
@@ -177,14 +176,14 @@ impl Decisions {
     /// Returns another living object that names the resource, by the controller's knowledge.
     fn other_naming(&self, (uid, resource): (&Uid, &str), api: &ApiServer, active: &[Arc<Target>]) -> Option<Uid> {
         let names = |object: &Value| {
-            let gives_up = object["metadata"]["annotations"][GIVE_UP_ANNOTATION] == resource;
             let is_allowed = object["spec"]["forbidden"] == false || owns(object).as_deref() == Some(resource);
-            object["spec"]["resource"] == resource && is_allowed && !gives_up
+            let owner = owner(object, active.iter().map(|target| &**target));
+            let named = owner.and_then(|owner| named(object, owner.scope.id));
+            named.as_deref() == Some(resource) && is_allowed && !gives_up(object, resource)
         };
-        let is_selected = |object: &Value| owner_of(object, active.iter().map(|target| &**target)).is_some();
         let is_heard = |object: &Value| self.heard.get(&uid_of(object)) == Some(&object["metadata"]["resourceVersion"]);
         let living = api.objects.values().filter(|object| object["metadata"]["deletionTimestamp"].is_null());
-        let mut naming = living.filter(|object| names(object) && is_selected(object) && is_heard(object)).map(uid_of);
+        let mut naming = living.filter(|object| names(object) && is_heard(object)).map(uid_of);
         naming.find(|other| other != uid)
     }
 }

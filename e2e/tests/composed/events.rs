@@ -10,9 +10,10 @@ use drift_language::TargetState;
 use serde_json::{Value, json};
 
 use crate::jobs::JobEvent;
-use crate::outside::{FAULTS, Fault};
+use crate::known::PLAIN;
+use crate::outside::{Answers, FAULTS, Fault};
 use crate::random::Random;
-use crate::targets::{KEYLESS, NAMES, Text};
+use crate::targets::{KEYLESS, NAMES, Text, key_in};
 use crate::watch::uid_of;
 use crate::world::{Who, World};
 
@@ -20,6 +21,20 @@ use crate::world::{Who, World};
 pub(crate) const OBJECTS: [&str; 3] = ["a", "b", "c"];
 /// Names of the external resources. Random histories use the first two.
 pub(crate) const RESOURCES: [&str; 3] = ["r1", "r2", "r3"];
+
+/// Number of external systems, each with a resource of each name.
+const SYSTEMS: usize = 2;
+
+/// Returns the key of a resource. Those of the other system follow after those of the first.
+pub(crate) fn key(resource: usize) -> String {
+    let elsewhere = Text { elsewhere: resource >= RESOURCES.len(), ..PLAIN };
+    key_in(elsewhere.scope(), RESOURCES[resource % RESOURCES.len()])
+}
+
+/// Returns the keys of all resources.
+pub(crate) fn keys() -> impl Iterator<Item = String> {
+    (0..SYSTEMS * RESOURCES.len()).map(key)
+}
 
 /// A single event of a history.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,6 +168,14 @@ pub(crate) enum Event {
     Jobs(JobEvent),
     RefuseStatus(bool),
     RefuseCredential(bool),
+    /// Every write ends like this from now on, deletions included.
+    Answer(Fault),
+    /// Every read ends like this from now on. A rate limit asks for a delay.
+    AnswerReads(Fault),
+    /// The requests of others pause the host for this many seconds.
+    PauseHost(u16),
+    /// Every deletion ends like this from now on.
+    AnswerDeletions(Fault),
     /// Changes the Secret that corrections send.
     Rotate,
     /// Removes that Secret, or restores it.
@@ -185,24 +208,31 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Ungenerated => world.api.has_no_generations = true,
         Event::RefuseStatus(refuses) => world.api.refuses_status = refuses,
         Event::RefuseCredential(refuses) => world.outside.refuses_credential = refuses,
+        Event::Answer(fault) => {
+            let reads = world.outside.answers.reads;
+            world.outside.answers = Answers { reads, writes: fault, deletions: fault };
+        }
+        Event::AnswerReads(fault) => world.outside.answers.reads = fault,
+        Event::PauseHost(seconds) => world.pause_host(u64::from(seconds)),
+        Event::AnswerDeletions(fault) => world.outside.answers.deletions = fault,
         Event::Rotate => world.rotate(),
         Event::TakeSecret(taken) => world.take_secret(taken),
         Event::SetBack(seconds) => world.clock.back += u64::from(seconds),
-        Event::Remove { resource } => drop(world.outside.resources.remove(RESOURCES[resource])),
+        Event::Remove { resource } => drop(world.outside.resources.remove(&key(resource))),
         Event::Make { resource, value } => {
-            let claimants = world.ledger.claims.by_claim(RESOURCES[resource], &world.api);
-            world.outside.make(RESOURCES[resource], i64::from(value), &claimants);
+            let claimants = world.ledger.claims.by_claim(&key(resource), &world.api);
+            world.outside.make(&key(resource), i64::from(value), &claimants);
         }
-        Event::Move { resource, away: true } => drop(world.outside.moved.insert(RESOURCES[resource].to_owned())),
-        Event::Move { resource, away: false } => drop(world.outside.moved.remove(RESOURCES[resource])),
+        Event::Move { resource, away: true } => drop(world.outside.moved.insert(key(resource))),
+        Event::Move { resource, away: false } => drop(world.outside.moved.remove(&key(resource))),
         Event::NeverDone => world.outside.never_done = true,
         Event::Hide { resource, hidden: true } => {
-            world.outside.hidden.insert(RESOURCES[resource].to_owned());
-            world.ledger.creates.note_hidden(RESOURCES[resource]);
+            world.outside.hidden.insert(key(resource));
+            world.ledger.creates.note_hidden(&key(resource));
         }
-        Event::Hide { resource, hidden: false } => drop(world.outside.hidden.remove(RESOURCES[resource])),
+        Event::Hide { resource, hidden: false } => drop(world.outside.hidden.remove(&key(resource))),
         Event::Change { resource, value } => {
-            if let Some(resource) = world.outside.resources.get_mut(RESOURCES[resource]) {
+            if let Some(resource) = world.outside.resources.get_mut(&key(resource)) {
                 resource.value = i64::from(value);
             }
         }
@@ -299,9 +329,10 @@ fn alter(world: &mut World, name: &str, observed: bool, value: u8) {
         let entry = conditions.and_then(|all| all.iter_mut().find(|entry| entry["type"] == kind));
         if let Some(entry) = entry {
             let message = entry["message"].as_str().unwrap_or_default();
-            // Keeps the head of a note and the tag of a verdict.
+            // Keeps the head and the scope of a note, and the tag of a verdict.
             entry["message"] = match (observed, message.split_once(": "), message.rsplit_once(" [")) {
-                (false, Some((head, _)), _) => json!(format!("{head}: altered {value}")),
+                (false, Some((head, _)), Some((_, scope))) => json!(format!("{head}: altered {value} [{scope}")),
+                (false, Some((head, _)), None) => json!(format!("{head}: altered {value}")),
                 (true, _, Some((_, tag))) => json!(format!("altered {value} [{tag}")),
                 _ => json!(format!("altered {value}")),
             };
@@ -349,6 +380,8 @@ pub(crate) fn text(random: &mut Random) -> Text {
         adopt: random.one_in(3),
         deletes: !random.one_in(3),
         suspended: random.one_in(8),
+        replaces: false,
+        elsewhere: false,
         edition: if random.one_in(4) { KEYLESS } else { random.below(2) },
         by_job: random.one_in(3),
     }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use drift_language::TargetState;
 
-use crate::events::{Event, apply, event, object_event, text};
+use crate::events::{Event, RESOURCES, apply, event, object_event, text};
 use crate::outside::FAULTS;
 use crate::quiet::{Ending, WARS, come_to_rest};
 use crate::random::Random;
@@ -16,6 +16,12 @@ const MOST_EVENTS: u8 = 90;
 
 /// Distinguishes the random numbers of states from those of the other events.
 const STATES: u64 = 0x5354_4154_4553;
+
+/// Distinguishes the random numbers of replacements from those of the other events.
+const REPLACEMENTS: u64 = 0x5245_504c_4143_4553;
+
+/// The same for scopes.
+const SCOPES: u64 = 0x0053_434f_5045_5300;
 
 /// One of this many histories uses a kind without generations.
 const UNGENERATED_ONE_IN: u8 = 8;
@@ -76,6 +82,8 @@ impl History {
             events.iter_mut().for_each(work_for_one_target);
         }
         request_polls(&mut events, Random::of(!seed));
+        replace_some(&mut events, Random::of(seed ^ REPLACEMENTS));
+        move_some(&mut events, Random::of(seed ^ SCOPES));
         Self { events, ending }
     }
 
@@ -138,6 +146,51 @@ fn request_polls(events: &mut Vec<Event>, mut random: Random) {
     for _ in 0..=random.below(5) {
         let at = usize::from(random.below(255)) % events.len();
         events.insert(at, Event::Ask { object: usize::from(random.below(2)), request: random.below(4) });
+    }
+}
+
+/// Lets the texts of targets replace, in one history of three. The numbers are of their own, so that the other events
+/// stay.
+fn replace_some(events: &mut [Event], mut random: Random) {
+    if !random.one_in(3) {
+        return;
+    }
+    for event in events {
+        if let Event::Target { text: Some(text), .. } = event {
+            text.replaces = !random.one_in(4);
+        }
+    }
+}
+
+/// Lets targets and other writers work in both external systems, and moves a target between them, in one history of
+/// four. The numbers are of their own, so that the other events stay.
+fn move_some(events: &mut Vec<Event>, mut random: Random) {
+    if !random.one_in(4) {
+        return;
+    }
+    for event in &mut *events {
+        match event {
+            Event::Target { text: Some(text), .. } => text.elsewhere = random.one_in(3),
+            Event::Remove { resource } | Event::Change { resource, .. } | Event::Make { resource, .. } => {
+                *resource += if random.one_in(3) { RESOURCES.len() } else { 0 };
+            }
+            _ => {}
+        }
+    }
+    for _ in 0..1 + random.below(3) {
+        let at = usize::from(random.below(255)) % events.len();
+        let texts = events[..at].iter().rev();
+        let Some(Event::Target { target, text: Some(text) }) =
+            texts.clone().find(|event| matches!(event, Event::Target { text: Some(_), .. })).cloned()
+        else {
+            continue;
+        };
+        let moved = Text { elsewhere: !text.elsewhere, ..text };
+        let who = [[Who::Poller, Who::Controller], [Who::Controller, Who::Poller]][usize::from(random.below(2))];
+        let [first, second] = who.map(Event::Configure);
+        let made = Event::Make { resource: usize::from(random.below(2)) + RESOURCES.len(), value: random.below(3) };
+        let changed = [made, Event::Target { target, text: Some(moved) }, first, second];
+        events.splice(at..at, changed);
     }
 }
 

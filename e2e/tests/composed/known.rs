@@ -17,8 +17,16 @@ use crate::world::Who::{Controller, Poller};
 use crate::world::World;
 
 /// A target that corrects and deletes, and does not adopt existing resources.
-pub(crate) const PLAIN: Text =
-    Text { correct: true, adopt: false, deletes: true, suspended: false, edition: 0, by_job: false };
+pub(crate) const PLAIN: Text = Text {
+    correct: true,
+    adopt: false,
+    deletes: true,
+    suspended: false,
+    replaces: false,
+    elsewhere: false,
+    edition: 0,
+    by_job: false,
+};
 
 /// Returns a history in which both programs have the first target, followed by these events.
 pub(crate) fn active(text: Text, events: impl IntoIterator<Item = Event>) -> Vec<Event> {

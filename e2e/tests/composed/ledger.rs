@@ -29,7 +29,8 @@ use crate::decisions::{Decided, Decisions};
 use crate::job_acting::Asked;
 use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
-use crate::targets::{KEYLESS, owner_of};
+use crate::replacements;
+use crate::targets::{KEYLESS, key_claimed, key_of, named, owner};
 use crate::watch::uid_of;
 
 /// Record of the actual events.
@@ -92,6 +93,11 @@ impl Ledger {
     /// Records the controller's new targets.
     pub(crate) fn note_targets(&mut self, active: Vec<Arc<Target>>, api: &ApiServer) {
         self.note_changes(api);
+        let named = |object: &Value, active: &[Arc<Target>]| {
+            named(object, owner(object, active.iter().map(|target| &**target))?.scope.id)
+        };
+        let moved = api.objects.values().filter(|object| named(object, &self.active) != named(object, &active));
+        moved.for_each(|object| self.claims.note_moved(&uid_of(object)));
         self.active = active;
         self.claims.note_targets(api, &self.active);
     }
@@ -184,7 +190,9 @@ impl Ledger {
 
     /// Records a status write attempt of the controller.
     pub(crate) fn note_status(&mut self, uid: &Uid, current: Option<&Value>, api: &ApiServer) {
-        let Some((_, new)) = self.landed(uid, current, api, DRIFT_CORRECTED) else { return };
+        let Some((old, new)) = self.landed(uid, current, api, DRIFT_CORRECTED) else { return };
+        let moved = owns(&old).zip(owns(&new)).filter(|(old, new)| old != new);
+        self.ensure(moved.is_none(), || format!("a claim moves to another resource: that of {uid}, {moved:?}"));
         let message = |object: &Value| entry(object, DRIFT_CORRECTED).map(|entry| entry["message"].clone());
         let Some(message) = message(&new) else { return };
         let correction = CorrectionStatus::parse(message.as_str().unwrap_or_default()).correction;
@@ -261,6 +269,11 @@ impl Ledger {
         }
         self.keys.entry(key.to_owned()).or_insert((body, false));
         self.check_create(sent, outside, api);
+        if let Err(what) = replacements::check(sent, outside, api)
+            && !self.lacks_its_note(uid)
+        {
+            self.violate(what);
+        }
         self.check_correction(asked, resource, outside, api);
     }
 
@@ -279,7 +292,9 @@ impl Ledger {
             format!("a create begins before the read has found another one: of {uid} beside {beside:?}")
         });
         let may_follow = self.creates.may_follow((uid, resource), asked.object.retry_requested(), at);
-        let is_second = outside.has_create_of(uid, resource);
+        // A replacement believes a system that has accepted its deletion.
+        let is_misled = asked.correction.action == Action::Replace && outside.ignores_deletions();
+        let is_second = outside.has_create_of(uid, resource) && !is_misled;
         self.creates.note(sent, is_second);
         self.ensure(is_excused || may_follow || !is_second, || {
             format!("a second resource is made: {resource} for {uid}")
@@ -293,12 +308,12 @@ impl Ledger {
 
     /// Returns the resources that the target polls for its objects. An object without its note is excused.
     fn looked_for(&self, target: &str, api: &ApiServer) -> HashMap<Uid, String> {
-        let is_owned = |object: &&Value| {
-            let owner = owner_of(object, self.active.iter().map(|target| &**target));
-            owner == Some(target) && object["spec"]["forbidden"] == false
+        let named = |object: &Value| {
+            let owner = owner(object, self.active.iter().map(|target| &**target))?;
+            let is_owned = owner.name == target && object["spec"]["forbidden"] == false;
+            Some((uid_of(object), named(object, owner.scope.id)?)).filter(|_| is_owned)
         };
-        let named = |object: &Value| Some((uid_of(object), object["spec"]["resource"].as_str()?.to_owned()));
-        let objects = api.objects.values().filter(is_owned).filter_map(named);
+        let objects = api.objects.values().filter_map(named);
         objects.filter(|(uid, _)| !self.lacks_its_note(uid)).collect()
     }
 
@@ -324,7 +339,7 @@ impl Ledger {
         let mut jobs = api.jobs.all().into_iter();
         let other = jobs.find(|other| other.name != name && other.is_owned_by(uid) && other.is_running());
         self.ensure(other.is_none(), || format!("{name} is begun beside {other:?}"));
-        self.check_correction(asked, &correction.resource.identity, outside, api);
+        self.check_correction(asked, &key_of(&correction.resource), outside, api);
     }
 
     /// Checks that the object may be corrected, in its state at the decision.
@@ -338,8 +353,11 @@ impl Ledger {
             "a target that only looks, or is suspended, corrects".to_owned()
         });
         self.ensure(!object.paused, || "a paused object is corrected".to_owned());
-        self.ensure(!object.gives_up(resource), || {
+        self.ensure(!object.gives_up(&correction.resource.identity), || {
             "a resource is written to for an object that gives it up".to_owned()
+        });
+        self.ensure(resource == key_of(&correction.resource), || {
+            format!("a request is for another resource than its correction: for {resource} of {uid}")
         });
         self.note_changes(api);
         if let Err(what) = self.claims.note_write(uid, resource, correction.number.saturating_sub(1)) {
@@ -368,7 +386,7 @@ impl Ledger {
                 });
                 self.check_verdict(object, correction);
                 let claim = object.conditions.correction_status().claim;
-                let is_claimed = claim.is_some_and(|claim| claim.name().names(&correction.resource));
+                let is_claimed = claim.is_some_and(|claim| key_claimed(claim.name()) == resource);
                 self.ensure(is_claimed, || format!("a write comes before the claim: of {uid} to {resource}"));
                 let touches = correction.action != Action::Create && is_others;
                 self.ensure(!touches || text.adopt, || {
@@ -431,7 +449,7 @@ pub(crate) fn entry<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
 /// Returns the resource that the object owns by its note.
 pub(crate) fn owns(object: &Value) -> Option<String> {
     let note = CorrectionStatus::parse(entry(object, DRIFT_CORRECTED)?["message"].as_str()?);
-    note.owned().map(|owned| owned.identity.to_string())
+    note.owned().map(key_claimed)
 }
 
 fn without(object: &Value, kind: &str) -> Value {

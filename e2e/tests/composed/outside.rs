@@ -15,10 +15,12 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::jobs::Work;
+use crate::targets::{HOST_ELSEWHERE, key_of};
 
 /// The end of a call to the external system or the API server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fault {
+    #[default]
     None,
     LostBefore,
     LostAfter,
@@ -60,6 +62,45 @@ pub(crate) struct Resource {
     pub(crate) made_by: Option<Uid>,
     /// The version of the last sent Secret, or `None` after a foreign write. No read returns it.
     pub(crate) password: Option<u32>,
+    /// A request of ours made it, and no poll has read it since.
+    pub(crate) is_unread: bool,
+}
+
+impl Resource {
+    /// Returns the body of a read. The zone is a part of the value that only some targets look at.
+    fn shown(&self) -> String {
+        json!({"value": self.value, "zone": self.value.rem_euclid(2)}).to_string()
+    }
+}
+
+/// The answers of a system that is out of order. `Fault::None` for a good one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answers {
+    pub(crate) reads: Fault,
+    pub(crate) writes: Fault,
+    pub(crate) deletions: Fault,
+}
+
+impl Answers {
+    const fn to(self, method: &Method) -> Fault {
+        match *method {
+            Method::DELETE => self.deletions,
+            _ => self.writes,
+        }
+    }
+
+    /// Returns true if every write is accepted and changes nothing.
+    fn ignore_writes(self) -> bool {
+        self.writes == Fault::Maintenance
+    }
+}
+
+/// A request that writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) method: Method,
+    pub(crate) resource: String,
+    pub(crate) key: String,
 }
 
 /// The external system.
@@ -68,11 +109,15 @@ pub(crate) struct Outside {
     pub(crate) resources: BTreeMap<String, Resource>,
     /// Objects that may have made the resource of that name, as far as an observer can tell.
     pub(crate) may_have_made: BTreeSet<(Uid, String)>,
-    /// Every write is accepted and changes nothing.
-    pub(crate) ignores_writes: bool,
+    /// The end of each request that has no other fault.
+    pub(crate) answers: Answers,
     /// The controller's credential is rejected.
     pub(crate) refuses_credential: bool,
     pub(crate) writes: usize,
+    /// Number of polls.
+    pub(crate) reads: usize,
+    /// All requests that write, in order.
+    pub(crate) sent: Vec<Written>,
     /// Resources that reads still find and that no write finds at its address.
     pub(crate) moved: BTreeSet<String>,
     /// A deletion is always accepted, and never answered as done.
@@ -97,15 +142,31 @@ struct LateRequest {
     uid: Uid,
 }
 
-/// Returns the name of the resource that a request is for.
+/// Returns the key of the resource that a request is for.
 pub(crate) fn resource_of(request: &HttpRequest) -> String {
-    request.url.path().rsplit('/').next().unwrap_or_default().to_owned()
+    let name = request.url.path().rsplit('/').next().unwrap_or_default();
+    match request.url.host_str() {
+        Some(HOST_ELSEWHERE) => format!("elsewhere/{name}"),
+        _ => name.to_owned(),
+    }
 }
 
 impl Outside {
     /// Returns a resource as reads show it.
     pub(crate) fn shown(&self, identity: &str) -> Option<&Resource> {
         self.resources.get(identity).filter(|_| !self.hidden.contains(identity))
+    }
+
+    /// Records that a poll has read the resource.
+    pub(crate) fn note_read(&mut self, identity: &str) {
+        if let Some(resource) = self.resources.get_mut(identity).filter(|_| !self.hidden.contains(identity)) {
+            resource.is_unread = false;
+        }
+    }
+
+    /// Returns true if deletions are accepted and change nothing.
+    pub(crate) fn ignores_deletions(&self) -> bool {
+        self.answers.deletions == Fault::Maintenance
     }
 
     /// Answers a read. `None` means no response.
@@ -121,7 +182,7 @@ impl Outside {
             Fault::Empty => (200, "{}".to_owned()),
             Fault::Page => (404, "<html>no such page</html>".to_owned()),
             Fault::None => match self.shown(identity) {
-                Some(resource) => (200, json!({"value": resource.value}).to_string()),
+                Some(resource) => (200, resource.shown()),
                 None => (404, String::new()),
             },
         };
@@ -132,10 +193,13 @@ impl Outside {
     /// Performs a write for the object. Returns the status of the response, or `None` without one.
     pub(crate) fn write(&mut self, request: &HttpRequest, uid: &Uid, (fault, now): (Fault, Moment)) -> Option<u16> {
         self.writes += 1;
+        let key = request.headers.get("idempotency-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
+        let (method, resource, key) = (request.method.clone(), resource_of(request), key.to_owned());
+        self.sent.push(Written { method, resource, key });
         if self.refuses_credential {
             return Some(401);
         }
-        let fault = if self.ignores_writes && fault == Fault::None { Fault::Maintenance } else { fault };
+        let fault = if fault == Fault::None { self.answers.to(&request.method) } else { fault };
         let answer = match fault {
             Fault::LostBefore => None,
             Fault::Late if request.method == Method::POST => {
@@ -201,11 +265,13 @@ impl Outside {
                 self.taken.remove(&identity);
                 self.posted.retain(|(_, made)| *made != identity);
                 self.posted.insert((uid.clone(), identity.clone()));
-                self.resources.insert(identity, Resource { value, made_by: Some(uid.clone()), password });
+                let made_by = Some(uid.clone());
+                self.resources.insert(identity, Resource { value, made_by, password, is_unread: true });
                 201
             }
             ("PUT", Some(resource)) => {
-                *resource = Resource { value, made_by: Some(uid.clone()), password };
+                let made_by = Some(uid.clone());
+                *resource = Resource { value, made_by, password, ..*resource };
                 200
             }
             ("DELETE", Some(_)) => {
@@ -224,11 +290,11 @@ impl Outside {
         if correction.action == Action::Delete {
             return;
         }
-        let identity = &correction.resource.identity;
-        if let Some(resource) = self.resources.get_mut(&**identity) {
+        let resource = key_of(&correction.resource);
+        if let Some(resource) = self.resources.get_mut(&resource) {
             resource.made_by = Some(uid.clone());
         }
-        self.may_have_made.insert((uid.clone(), identity.to_string()));
+        self.may_have_made.insert((uid.clone(), resource));
     }
 
     /// Performs the work of a Job's Pod. `has` means that its object owns the resource. Returns true if it succeeded.
@@ -237,7 +303,7 @@ impl Outside {
             return false;
         }
         self.writes += 1;
-        if self.ignores_writes {
+        if self.answers.ignore_writes() {
             return true;
         }
         // A removed note does not change who made the resource.
@@ -247,7 +313,7 @@ impl Outside {
             ("delete", _) => drop(self.resources.remove(&work.resource)),
             ("create", None) => {
                 self.taken.remove(&work.resource);
-                let made = Resource { value: work.value, made_by, password: None };
+                let made = Resource { value: work.value, made_by, password: None, is_unread: true };
                 self.resources.insert(work.resource.clone(), made);
             }
             ("update", Some(resource)) => {
@@ -268,7 +334,12 @@ impl Outside {
         if !self.resources.contains_key(identity) {
             self.posted.retain(|(_, made)| made != identity);
         }
-        self.resources.entry(identity.to_owned()).or_insert(Resource { value, made_by, password: None });
+        self.resources.entry(identity.to_owned()).or_insert(Resource {
+            value,
+            made_by,
+            password: None,
+            is_unread: false,
+        });
     }
 
     /// The object adopts the foreign resource, as the target allows. This includes resources of objects without a

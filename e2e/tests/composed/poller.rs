@@ -3,7 +3,7 @@
 //! It performs the effects of the engines in the order of the history. A poll or write in progress waits for its next
 //! step, so that any event can happen in between. It decides nothing.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use drift_api::UnwrittenWord;
 use drift_api::attestation::Attestation;
-use drift_api::condition::{Condition, ConditionStatus, ObservedReason, PatchBase, StatusFields, condition_patch};
+use drift_api::condition::{
+    Condition, ConditionStatus, DesiredHash, ObservedReason, PatchBase, StatusFields, condition_patch,
+};
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
@@ -19,7 +21,7 @@ use drift_api::timing::moment::Moment;
 use drift_language::{Target, TargetState};
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
-use drift_poller::engine::judgement::finding::{Finding, Found};
+use drift_poller::engine::judgement::finding::{Failure, Finding, Found};
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
 use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::engine::poll::request::Request;
@@ -37,17 +39,22 @@ use crate::outside::{Fault, resource_of};
 use crate::targets::NAMES;
 use crate::watch::{Event, Watch, uid_of};
 
+/// Delay that a rate limit asks for.
+const ASKED_DELAY: Duration = Duration::from_secs(100);
+
 /// Time for which a former target is polled.
 const POLLED_FOR: Duration = Duration::from_secs(600);
 
 /// One target's share of the state that all targets of the simulated poller use.
 struct Shared {
     slow_lane: Rc<RefCell<SlowLane>>,
+    paused_until: Rc<Cell<Moment>>,
 }
 
 impl SharedState for Shared {
-    fn postponed(&self, _request: &Request, _now: Moment) -> Option<Postponed> {
-        None
+    fn postponed(&self, _request: &Request, now: Moment) -> Option<Postponed> {
+        let until = self.paused_until.get();
+        (now < until).then(|| Postponed { until, cause: Failure::of(ObservedReason::ExternalUnreachable) })
     }
 
     fn next_read_at(&self, now: Moment) -> Moment {
@@ -81,6 +88,8 @@ struct AtWork {
     /// For each object its last written condition, the attempted ones since, and one that was current when its own poll
     /// saw drift.
     own_words: BTreeMap<Uid, Vec<Condition>>,
+    /// The state and K for which the last complete poll of each object found it in sync.
+    in_sync: BTreeMap<Uid, (Option<DesiredHash>, u64)>,
 }
 
 impl AtWork {
@@ -91,6 +100,15 @@ impl AtWork {
             Input::Left(uid) => drop(self.left.insert(uid.clone())),
             Input::Skipped(object) => drop(self.left.insert(object.id.uid.clone())),
             Input::PollEnded(result) => {
+                let basis = &result.begun.basis;
+                match &result.found {
+                    Ok(found) if found.finding == Finding::InSync => {
+                        self.in_sync.insert(result.uid.clone(), (basis.desired_hash, basis.correction));
+                    }
+                    Ok(found) if matches!(found.finding, Finding::Failed(_)) => {}
+                    Ok(_) => drop(self.in_sync.remove(&result.uid)),
+                    Err(_) => {}
+                }
                 let sees_drift = matches!(&result.found, Ok(found) if matches!(found.finding, Finding::Differs(_) | Finding::Absent));
                 let state = self.engine.objects().state(&result.uid).filter(|_| sees_drift);
                 let observed = state.and_then(|state| state.object().conditions.observed());
@@ -121,6 +139,11 @@ impl AtWork {
         match effect {
             Effect::Poll(order) => {
                 self.left.contains(&order.uid).then(|| format!("an object is polled that is another's: {}", order.uid))
+            }
+            Effect::Write(object, begun) if begun.condition.status == ConditionStatus::True => {
+                let tag = begun.condition.message.tag().unwrap_or_default();
+                let is_older = self.in_sync.get(&object.id.uid) == Some(&(tag.desired_hash, tag.correction));
+                is_older.then(|| format!("drift is written that the last poll did not see: of {}", object.id.uid))
             }
             Effect::Attest(Some(_)) if self.state != TargetState::Live => {
                 Some(format!("a target is attested that no live text governs: {}", self.target.name))
@@ -158,6 +181,8 @@ enum Step {
 pub(crate) struct Poller {
     targets: BTreeMap<&'static str, AtWork>,
     slow_lane: Rc<RefCell<SlowLane>>,
+    /// End of the pause of the external system's host.
+    paused_until: Rc<Cell<Moment>>,
     tasks: Vec<Task>,
     texts: u64,
     pub(crate) violation: Option<String>,
@@ -197,12 +222,13 @@ impl Poller {
         for (name, target) in targets {
             if !self.targets.contains_key(name) {
                 self.texts += 1;
-                let shared = Shared { slow_lane: self.slow_lane.clone() };
+                let (slow_lane, paused_until) = (self.slow_lane.clone(), self.paused_until.clone());
+                let shared = Shared { slow_lane, paused_until };
                 let engine = engine::Target::new(target.clone(), shared);
                 let (target, text) = (target.clone(), self.texts);
-                let (left, own_words) = (BTreeSet::new(), BTreeMap::new());
+                let (left, own_words, in_sync) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
                 let (awaits_list, is_listed, state) = (true, false, TargetState::Live);
-                let at_work = AtWork { engine, target, text, awaits_list, is_listed, state, left, own_words };
+                let at_work = AtWork { engine, target, text, awaits_list, is_listed, state, left, own_words, in_sync };
                 self.targets.insert(name, at_work);
                 self.govern(name, states.get(name).copied().unwrap_or_default(), clock);
             }
@@ -238,6 +264,11 @@ impl Poller {
     /// Lets all running targets start due work.
     pub(crate) fn attend(&mut self, clock: Clock) {
         NAMES.into_iter().for_each(|name| self.feed(name, Input::Tick, clock));
+    }
+
+    /// Sets the end of the pause of the external system's host.
+    pub(crate) fn pause_host(&self, until: Moment) {
+        self.paused_until.set(until);
     }
 
     /// Passes an input to the engine of the target, and performs its effects.
@@ -340,6 +371,10 @@ fn input(dispatch: &Dispatch<'_>, target: &Target, clock: Clock) -> Input {
 fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) -> PollResult {
     let PollOrder { uid, begun, view, prepared, moved, known, .. } = order;
     let open = view.open();
+    let answer = scene.outside.answers.reads;
+    let fault = if fault == Fault::None { answer } else { fault };
+    let pause = (answer == Fault::RateLimited).then_some(ASKED_DELAY);
+    scene.outside.reads += 1;
     let (found, known) = match prepared.first() {
         Ok(Request::Http(request)) => {
             let resource = resource_of(request);
@@ -358,12 +393,13 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
                 }
                 let differs = shown != open["spec"]["value"].as_i64() || has_moved;
                 scene.ledger.note_read(&uid, &begun.basis, differs);
+                scene.outside.note_read(&resource);
             }
             find(target, (&open, &moved), reply.as_ref(), known)
         }
         other => unreachable!("the targets read by HTTP: {other:?}"),
     };
-    PollResult { uid, begun, found: Ok(found.into()), pause: None, tagged: None, known, took: Duration::ZERO }
+    PollResult { uid, begun, found: Ok(found.into()), pause, tagged: None, known, took: Duration::ZERO }
 }
 
 /// Judges a response. An identical response reuses the known result. Also returns the new known result.

@@ -14,10 +14,11 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_language::TargetState;
 use serde_json::{Value, json};
 
-use crate::events::{Event, OBJECTS, RESOURCES, apply};
+use crate::events::{Event, OBJECTS, apply, keys};
 use crate::jobs::JobEvent;
 use crate::ledger::{entry, owns};
-use crate::targets::{NAMES, Text, owner_of, target};
+use crate::outside::{Answers, Fault};
+use crate::targets::{NAMES, Text, gives_up, named, owner, owner_of, target};
 use crate::watch::uid_of;
 use crate::world::{Who, World};
 
@@ -71,8 +72,8 @@ pub(crate) const WARS: [War; 8] = [
 const BATTLES: u8 = 150;
 /// Writes to two objects in that time: six at once and one a minute each, by each program, plus those of a correction.
 const MOST_WRITES: usize = 80;
-/// Requests for two objects in ten minutes, with at most two requests per correction.
-const MOST_REQUESTS: usize = 36;
+/// Corrections of two objects in ten minutes.
+const MOST_CORRECTIONS: usize = 18;
 
 /// Advances everything until it is quiet.
 pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
@@ -88,7 +89,10 @@ pub(crate) fn come_to_rest(world: &mut World, ending: Ending) {
 fn wage(world: &mut World, war: War) {
     let (writes, requests, contradicted) = (world.ledger.writes, world.outside.writes, world.outside.contradicted);
     let objects = world.api.objects.len();
-    world.outside.ignores_writes = war == War::IgnoreWrites;
+    if war == War::IgnoreWrites {
+        let ignored = Fault::Maintenance;
+        world.outside.answers = Answers { writes: ignored, deletions: ignored, ..Answers::default() };
+    }
     for battle in 0..BATTLES {
         for object in 0..OBJECTS.len() {
             let value = battle % 7;
@@ -112,7 +116,7 @@ fn wage(world: &mut World, war: War) {
             return;
         }
     }
-    world.outside.ignores_writes = false;
+    world.outside.answers = Answers::default();
     world.outside.hidden.clear();
     let contradicted = world.outside.contradicted - contradicted;
     // One create for each object, because the next one is due in an hour.
@@ -122,7 +126,9 @@ fn wage(world: &mut World, war: War) {
             .violate(format!("what exists is created again and again: {contradicted} times for {objects} objects"));
     }
     let (writes, requests) = (world.ledger.writes - writes, world.outside.writes - requests);
-    if writes > MOST_WRITES || requests > MOST_REQUESTS {
+    // A replacement deletes, makes and updates.
+    let replaces = world.documents.values().any(|text| text.replaces);
+    if writes > MOST_WRITES || requests > MOST_CORRECTIONS * if replaces { 3 } else { 2 } {
         world.ledger.violate(format!(
             "another writer is answered without a limit: {war:?} with {writes} writes and {requests} requests"
         ));
@@ -138,7 +144,7 @@ fn settle(world: &mut World, ending: Ending) {
     let mut wrong = None;
     for look in 0..MOST_LOOKS {
         world.clock.moment += std::time::Duration::from_secs(STEP);
-        confirm_losses(world, look);
+        confirm(world, look);
         world.hear();
         world.rest();
         if world.ledger.violation.is_some() {
@@ -158,9 +164,11 @@ fn settle(world: &mut World, ending: Ending) {
 /// Looks between two requests of a person. Each repeats a deletion, whose result takes two polls to confirm.
 const LOOKS_BETWEEN_REQUESTS: usize = 4;
 
-/// Confirms as a person that the resources are gone that the read does not find any more.
-fn confirm_losses(world: &mut World, look: usize) {
-    let is_held = |object: &Value| entry(object, DRIFT_OBSERVED).is_some_and(|entry| entry["reason"] == "AllMissing");
+/// Confirms as a person that the resources are gone that the read does not find any more, and that a resource whose
+/// replacement did not help is replaced once more.
+fn confirm(world: &mut World, look: usize) {
+    let is_lost = |object: &Value| entry(object, DRIFT_OBSERVED).is_some_and(|entry| entry["reason"] == "AllMissing");
+    let is_held = |object: &Value| is_lost(object) || is_replaced_in_vain(object);
     let held: Vec<String> =
         world.api.objects.iter().filter(|(_, object)| is_held(object)).map(|(name, _)| name.clone()).collect();
     for name in held {
@@ -171,11 +179,19 @@ fn confirm_losses(world: &mut World, look: usize) {
     }
 }
 
+/// Returns true if the object says that its replaced resource differs as before.
+fn is_replaced_in_vain(object: &Value) -> bool {
+    let note = entry(object, DRIFT_CORRECTED).and_then(|note| note["message"].as_str());
+    note.is_some_and(|note| note.contains("not replaced again"))
+}
+
 fn lift_bars(world: &mut World, ending: Ending) {
     world.api.refuses_status = ending == Ending::StatusRefused;
     world.outside.refuses_credential = false;
+    world.outside.answers = Answers::default();
     world.outside.hidden.clear();
     world.take_secret(false);
+    world.pause_host(0);
     for (who, name) in [Who::Poller, Who::Controller].into_iter().flat_map(|who| NAMES.map(|name| (who, name))) {
         world.bar(who, name, false);
     }
@@ -213,7 +229,10 @@ fn is_unclear(world: &World, object: &Value) -> bool {
     let is_in_doubt = lean.conditions.correction_status().unseen.is_some();
     let is_missing = |resource: &String| !world.outside.resources.contains_key(resource);
     // The controller has the record that another writer removed.
-    let may_own = || owns(object).or_else(|| object["spec"]["resource"].as_str().map(str::to_owned));
+    let texts = &world.documents;
+    let targets: Vec<_> = texts.iter().map(|(name, text)| target(name, *text)).collect();
+    let owner = owner(object, targets.iter().map(|target| &**target));
+    let may_own = || owns(object).or_else(|| named(object, owner?.scope.id));
     let is_stripped = world.ledger.stripped.contains(&uid_of(object));
     (was_found || is_in_doubt || is_stripped) && may_own().as_ref().is_some_and(is_missing)
 }
@@ -249,8 +268,8 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
         Some(entry(object, DRIFT_CORRECTED)?["reason"].as_str()?.to_owned())
     };
     // A target in mode Observe must not write.
-    for resource in RESOURCES {
-        let owners: Vec<&Uid> = world.ledger.claims.claiming(resource).collect();
+    for resource in keys() {
+        let owners: Vec<&Uid> = world.ledger.claims.claiming(&resource).collect();
         let contested = |uid: &&&Uid| corrects(uid) && reason_of(uid).as_deref() != Some("IdentityContested");
         if let Some(uid) = owners.iter().find(contested).filter(|_| owners.len() > 1) {
             return Some(format!("a resource has two owners, and one does not say so: {resource} {uid}"));
@@ -260,8 +279,8 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
         return Some(format!("{job} has not ended"));
     }
     let keeps = |object: &&Value| {
-        let given_up = object["metadata"]["annotations"][GIVE_UP_ANNOTATION].as_str();
-        given_up.is_some() && owns(object).as_deref() == given_up && target_of(object).is_some_and(|text| text.correct)
+        let keeps = owns(object).is_some_and(|owned| gives_up(object, &owned));
+        keeps && target_of(object).is_some_and(|text| text.correct)
     };
     if let Some(object) = world.api.objects.values().find(keeps) {
         return Some(format!("a claim that is given up stays: that of {}", uid_of(object)));
@@ -274,7 +293,7 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     }
     let is_whole = |name: &str| world.attestation(name).is_some_and(|word| word.except.is_empty());
     let unattested = texts.keys().find(|name| !is_whole(name));
-    let wrong = RESOURCES.into_iter().find_map(|resource| wrong_outside(world, resource, &target_of));
+    let wrong = keys().find_map(|resource| wrong_outside(world, &resource, &target_of));
     let wrong = wrong.or_else(|| unanswered(world, &target_of));
     wrong.or_else(|| unattested.map(|name| format!("a target is not attested as a whole: {name}")))
 }
@@ -291,12 +310,15 @@ fn unanswered(world: &World, target_of: &impl Fn(&Value) -> Option<Text>) -> Opt
 /// claim, the oldest object that names the resource and may claim it does. If two objects claim it, neither acts. The
 /// others report that they wait.
 fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
-    let wants = |object: &Value| object["spec"]["resource"] == resource;
+    let wants = |object: &Value| {
+        let named = target_of(object).and_then(|text| named(object, text.scope()));
+        named.as_deref() == Some(resource)
+    };
     let owned = |object: &Value| owns(object).as_deref() == Some(resource);
     let claims = &world.ledger.claims;
     let claiming: Vec<&Uid> = claims.claiming(resource).collect();
-    let gives_up = |object: &Value| object["metadata"]["annotations"][GIVE_UP_ANNOTATION] == resource;
-    let selected = || world.api.objects.values().filter(|object| target_of(object).is_some() && !gives_up(object));
+    let is_selected = |object: &Value| target_of(object).is_some() && !gives_up(object, resource);
+    let selected = || world.api.objects.values().filter(|object| is_selected(object));
     let may_claim =
         |object: &&Value| wants(object) && owns(object).is_none() && target_of(object).is_some_and(|text| text.correct);
     let age = |object: &&Value| (object["metadata"]["creationTimestamp"].to_string(), uid_of(object));

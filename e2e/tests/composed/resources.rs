@@ -1,13 +1,13 @@
 //! The external resources of one program's objects, shared by its targets.
 //!
-//! The shell has a lock and mailboxes. Here the state is a value, and affected objects are queried. Both targets read
-//! alike, so they share one scope, which is complete once both have read their lists.
+//! The shell has a lock and mailboxes. Here the state is a value, and affected objects are queried. A scope is complete
+//! once every target that has or had it has read its list.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
-use drift_api::identity::{Claimant, IdentityIndex, ObjectRef, Ownership, Rights, Selected, Uid};
+use drift_api::identity::{Claimant, IdentityIndex, ObjectRef, Ownership, Rights, ScopeId, Selected, Uid};
 use drift_language::Target;
 
 /// The resources of one program's objects. Cheap to clone.
@@ -22,13 +22,17 @@ struct State {
     concerned: Vec<Selected>,
     /// Objects that each running target accepted before its list was read. `None` afterwards.
     told: BTreeMap<String, Option<HashSet<Uid>>>,
+    /// The scopes that each target has or had.
+    scopes: BTreeMap<String, BTreeSet<ScopeId>>,
     /// The text of a noted target is lost, so that its objects are not known.
     has_missing: bool,
 }
 
 impl State {
-    fn is_complete(&self) -> bool {
-        !self.has_missing && self.told.values().all(Option::is_none)
+    fn incomplete(&self) -> BTreeSet<ScopeId> {
+        let is_awaited = |name: &String| self.has_missing || self.told.get(name).is_some_and(Option::is_some);
+        let awaited = self.scopes.iter().filter(|(name, _)| is_awaited(name));
+        awaited.flat_map(|(_, scopes)| scopes).copied().collect()
     }
 }
 
@@ -37,6 +41,7 @@ impl Resources {
     pub(crate) fn join(&self, target: &Target) {
         let mut state = self.state.borrow_mut();
         state.told.insert(target.name.clone(), Some(HashSet::new()));
+        state.scopes.entry(target.name.clone()).or_default().insert(target.scope.id);
     }
 
     /// Marks the target's list as read: its objects are those that it accepted.
@@ -53,9 +58,14 @@ impl Resources {
         self.state.borrow_mut().has_missing = has_missing;
     }
 
-    /// Returns true if all possible claimants are known.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.state.borrow().is_complete()
+    /// Returns true if all possible claimants in the scope are known.
+    pub(crate) fn is_complete(&self, scope: ScopeId) -> bool {
+        !self.incomplete().contains(&scope)
+    }
+
+    /// Returns the scopes with claimants that may not be known.
+    pub(crate) fn incomplete(&self) -> BTreeSet<ScopeId> {
+        self.state.borrow().incomplete()
     }
 
     /// Accepts the current state of an object. Returns its rights.
@@ -94,6 +104,7 @@ impl Resources {
     pub(crate) fn drop_target(&self, name: &str) {
         let mut state = self.state.borrow_mut();
         state.told.remove(name);
+        state.scopes.remove(name);
         let concerned = state.index.keep_only(&name.into(), &HashSet::new());
         state.concerned.extend(concerned);
     }

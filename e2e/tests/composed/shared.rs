@@ -102,11 +102,11 @@ impl SharedState for Shared {
     }
 
     fn is_scope_complete(&self, _deletes: bool) -> bool {
-        self.resources.is_complete()
+        self.resources.is_complete(self.target.scope.id)
     }
 
     fn awaited(&self, _deletes: bool) -> Option<String> {
-        (!self.resources.is_complete()).then(|| "another target".to_owned())
+        (!self.resources.is_complete(self.target.scope.id)).then(|| "another target".to_owned())
     }
 
     fn hold(&mut self, uid: &Uid, claimant: Claimant) {

@@ -7,6 +7,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use drift_api::condition::ClaimedName;
+use drift_api::identity::{ResourceName, ScopeId};
+use drift_api::names::GIVE_UP_ANNOTATION;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
 use drift_language::parse_document;
 use drift_language::{DocumentName, Target};
@@ -21,10 +24,54 @@ pub(crate) struct Text {
     pub(crate) adopt: bool,
     pub(crate) deletes: bool,
     pub(crate) suspended: bool,
+    /// Deletes and makes anew what has another zone. Jobs cannot.
+    pub(crate) replaces: bool,
+    /// Reads and corrects in the other external system, whose resources have the same names.
+    pub(crate) elsewhere: bool,
     /// Corrects by Jobs instead of requests. Jobs send no Secret.
     pub(crate) by_job: bool,
     /// Edition of the request bodies, so that the same desired state can be sent in two ways.
     pub(crate) edition: u8,
+}
+
+impl Text {
+    /// Returns the scope of the target.
+    pub(crate) fn scope(self) -> ScopeId {
+        ScopeId::of(if self.elsewhere { ELSEWHERE } else { HERE })
+    }
+}
+
+/// The scopes: two external systems, in which one name is two resources.
+const HERE: &str = "here";
+const ELSEWHERE: &str = "elsewhere";
+/// The host of the other external system.
+pub(crate) const HOST_ELSEWHERE: &str = "elsewhere.example";
+
+/// Returns the key of a resource among those of both external systems.
+pub(crate) fn key_in(scope: ScopeId, name: &str) -> String {
+    let system = if scope == ScopeId::of(ELSEWHERE) { "elsewhere/" } else { "" };
+    format!("{system}{name}")
+}
+
+/// Returns the key of the resource.
+pub(crate) fn key_of(resource: &ResourceName) -> String {
+    key_in(resource.scope, &resource.identity)
+}
+
+/// Returns the key of the claimed resource. A claim without a scope is one of the usual scope.
+pub(crate) fn key_claimed(claimed: &ClaimedName) -> String {
+    key_in(claimed.scope.unwrap_or_else(|| ScopeId::of(HERE)), &claimed.identity)
+}
+
+/// Returns the key of the resource that the object names in that scope.
+pub(crate) fn named(object: &Value, scope: ScopeId) -> Option<String> {
+    Some(key_in(scope, object["spec"]["resource"].as_str()?))
+}
+
+/// Returns true if the object gives up the name of the resource, in any scope.
+pub(crate) fn gives_up(object: &Value, resource: &str) -> bool {
+    let given_up = object["metadata"]["annotations"][GIVE_UP_ANNOTATION].as_str();
+    given_up.is_some() && given_up == resource.rsplit('/').next()
 }
 
 /// The names of the two targets. The first owns objects that both select.
@@ -53,10 +100,14 @@ pub(crate) fn secrets(version: Option<u32>) -> LabelledSecrets {
 }
 
 /// Returns the first target by name that selects the object.
-pub(crate) fn owner_of<'t>(object: &Value, mut targets: impl Iterator<Item = &'t Target>) -> Option<&'static str> {
+pub(crate) fn owner<'t>(object: &Value, mut targets: impl Iterator<Item = &'t Target>) -> Option<&'t Target> {
     let metadata = &object["metadata"];
-    let selects = |target: &&Target| target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels"));
-    let owner = targets.find(selects)?;
+    targets.find(|target| target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels")))
+}
+
+/// Returns the name of that target.
+pub(crate) fn owner_of<'t>(object: &Value, targets: impl Iterator<Item = &'t Target>) -> Option<&'static str> {
+    let owner = owner(object, targets)?;
     NAMES.into_iter().find(|name| *name == owner.name)
 }
 
@@ -67,9 +118,10 @@ const SECRETS: &str = "secrets: {password: {secretRef: {name: password, key: key
 pub(crate) const KEYLESS: u8 = 3;
 
 /// Returns corrections by requests. Edition 1 skips correct resources, and the others always write. A deletion of edition
-/// 2 is only done on 404. A create of [`KEYLESS`] is one POST.
+/// 2 is only done on 404. A create of [`KEYLESS`] is one POST. Without steps of their own, replacements are those of
+/// `delete` and `create`.
 fn requests(text: Text, url: &str) -> String {
-    let Text { deletes, edition, .. } = text;
+    let Text { deletes, replaces, edition, .. } = text;
     let body = format!("{{value: \"${{desired.value}}\", password: \"${{secrets.password}}\", edition: {edition}}}");
     let update = match edition {
         0 | 2 | KEYLESS => format!("[{{method: PUT, url: \"{url}\", body: {body}}}]"),
@@ -79,21 +131,24 @@ fn requests(text: Text, url: &str) -> String {
         ),
     };
     let done = if edition == 2 { ", doneOn: [404]" } else { "" };
-    let delete = if deletes { format!(", delete: [{{method: DELETE, url: \"{url}\"{done}}}]") } else { String::new() };
+    let deletion = format!("{{method: DELETE, url: \"{url}\"{done}}}");
+    let delete = if deletes { format!(", delete: [{deletion}]") } else { String::new() };
     let update_after = format!(", {{method: PUT, url: \"{url}\", body: {body}}}");
     let update_after = if edition == KEYLESS { "" } else { update_after.as_str() };
-    let create = format!("[{{method: POST, url: \"{url}\", body: {body}}}{update_after}]");
-    format!("http: {{create: {create}, update: {update}{delete}}}")
+    let create = format!("{{method: POST, url: \"{url}\", body: {body}}}{update_after}");
+    let replace = if replaces && !deletes { format!(", replace: [{deletion}, {create}]") } else { String::new() };
+    format!("http: {{create: [{create}], update: {update}{delete}{replace}}}")
 }
 
 /// Returns corrections by Jobs.
 fn jobs(text: Text) -> String {
     let job = |action: &str, value: &str| {
         let pod = "runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}";
+        let system = key_in(text.scope(), "");
         let container = "allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}";
         let env = format!(
             "[{{name: ACTION, value: {action}}}, {{name: EDITION, value: \"{}\"}}, \
-             {{name: RESOURCE, value: \"${{self.spec.resource}}\"}}, {{name: VALUE, value: \"{value}\"}}]",
+             {{name: RESOURCE, value: \"${{'{system}' + self.spec.resource}}\"}}, {{name: VALUE, value: \"{value}\"}}]",
             text.edition
         );
         format!(
@@ -112,12 +167,17 @@ fn parse(name: &str, text: Text) -> Target {
     let Text { correct, adopt, suspended, .. } = text;
     let mode = if correct { "Correct" } else { "Observe" };
     let existing = if adopt { "Adopt" } else { "Refuse" };
-    let url = "https://outside.example/things/${self.spec.resource}";
+    let (scope, host) = if text.elsewhere { (ELSEWHERE, HOST_ELSEWHERE) } else { (HERE, "outside.example") };
+    let url = format!("https://{host}/things/${{self.spec.resource}}");
     let (secrets, write_only) = match text.by_job {
         false => (SECRETS, "writeOnly: [{path: /password, secret: password}]"),
         true => ("", ""),
     };
-    let means = if text.by_job { jobs(text) } else { requests(text, url) };
+    let means = if text.by_job { jobs(text) } else { requests(text, &url) };
+    let (zone, rules) = match text.replaces && !text.by_job {
+        true => (", zone: \"${self.spec.value % 2}\"", "rules: [{path: /zone, change: replace}]"),
+        false => ("", ""),
+    };
     let yaml = format!(
         r#"
 apiVersion: driftpoller.dev/v1alpha1
@@ -126,6 +186,7 @@ metadata: {{name: {name}}}
 spec:
   objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Thing, labelSelector: {name}=yes}}
   identity: "${{self.spec.resource}}"
+  scope: {scope}
   interval: 60s
   {secrets}
   suspend: {suspended}
@@ -133,7 +194,8 @@ spec:
   read:
     http: {{url: "{url}"}}
   compare:
-    desired: {{value: "${{self.spec.value}}"}}
+    desired: {{value: "${{self.spec.value}}"{zone}}}
+    {rules}
     {write_only}
   correct:
     mode: {mode}

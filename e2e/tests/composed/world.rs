@@ -178,6 +178,11 @@ impl World {
         self.lease.get(name)
     }
 
+    /// Pauses the external system's host because of other requests.
+    pub(crate) fn pause_host(&mut self, seconds: u64) {
+        self.poller.pause_host(self.clock.moment + Duration::from_secs(seconds));
+    }
+
     /// Changes the Secret that corrections send.
     pub(crate) fn rotate(&mut self) {
         self.clock.secret += 1;
