@@ -25,5 +25,3 @@ pub use target::Target;
 pub mod correction_limits;
 #[cfg(test)]
 pub(crate) mod fixtures;
-#[cfg(test)]
-mod history;

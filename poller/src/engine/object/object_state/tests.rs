@@ -307,3 +307,22 @@ fn a_contradicted_absence_is_written_once() {
     assert_eq!(absent_and_written(&mut state, 120), Some(ObservedReason::NotCreated), "one more create may follow");
     assert_eq!(absent_and_written(&mut begin(SETTINGS), 10), Some(ObservedReason::NotCreated), "no create follows");
 }
+
+#[test]
+fn a_poll_that_never_ends_makes_its_object_unknown() {
+    let mut state = tagged();
+    let mut asked = object(&spec(), 0, 2);
+    asked.asked.get_or_insert_default().poll = Some("now".into());
+    see(&mut state, asked);
+    state.begin_poll(at(1));
+    let mut written = |second| {
+        state.notice_silence(at(second).moment);
+        match state.next_write(at(second).moment) {
+            NextWrite::Write(verdict, _) => Some((verdict.reason, verdict.tag.polled)),
+            _ => None,
+        }
+    };
+    let silence = 30 * u64::from(SILENT_INTERVALS);
+    assert_ne!(written(silence - 1), Some((ObservedReason::NotYetPolled, None)));
+    assert_eq!(written(silence), Some((ObservedReason::NotYetPolled, None)), "silence answers no request");
+}
