@@ -125,44 +125,12 @@ async fn drift_is_corrected_once_the_poller_attests() {
     assert_eq!(running.bench.log(), CREATED, "the verdict that stands did not verify correction 1");
 }
 
-#[tokio::test]
-async fn nothing_is_corrected_until_the_poller_attests() {
-    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
-    let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
-    drifted["metadata"]["finalizers"] = json!([FINALIZER]);
-    let running = Running::begin(Bench::new(drifted, "Refuse").await);
-    running.see().await;
-    running.list().await;
-    a_while().await;
-    assert!(running.bench.log().is_empty(), "{:?}", running.bench.log());
-    running.attest_except(&["u-1"]);
-    a_while().await;
-    assert!(running.bench.log().is_empty(), "attested with this very exception: {:?}", running.bench.log());
-    running.attest();
-    let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
-    running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
-}
-
 /// A drifted, owned object as in a store that was restored to version 5.
 fn owned() -> serde_json::Value {
     let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
     let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
     drifted["metadata"]["finalizers"] = json!([FINALIZER]);
     drifted
-}
-
-#[tokio::test]
-async fn a_live_read_of_a_smaller_version_is_decided_on() {
-    let mut paused = owned();
-    paused["metadata"]["annotations"] = json!({PAUSED_ANNOTATION: "true"});
-    let running = Running::begin(Bench::new(paused, "Refuse").await);
-    let mut known = running.bench.lean();
-    (known.resource_version, known.paused) = ("500".into(), false);
-    running.events.send(ObjectEvent::Seen(Box::new(known))).await.unwrap();
-    running.list().await;
-    running.attest();
-    a_while().await;
-    assert!(running.bench.log().is_empty(), "{:?}", running.bench.log());
 }
 
 #[tokio::test]
@@ -212,27 +180,6 @@ async fn an_object_paused_in_line_is_not_corrected() {
 }
 
 #[tokio::test]
-async fn a_deletion_deletes_outside_and_then_lets_the_object_go() {
-    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
-    let mut deleting = object(&verdict("FieldsDiffer", 7), Some(&note));
-    deleting["metadata"]["finalizers"] = json!([FINALIZER]);
-    deleting["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
-    let running = Running::begin(Bench::new(deleting, "Refuse").await);
-    let mut refusals = 1;
-    running.bench.replace(move |line, _| {
-        let refuse = line.starts_with("DELETE") && refusals > 0;
-        refusals -= i32::from(refuse);
-        refuse.then_some(StatusCode::BAD_GATEWAY)
-    });
-    running.see().await;
-    running.list().await;
-    let failed = r#"note CorrectionFailed correction 7, owns "web": delete: the external system answers with an error (502); it is tried again"#;
-    let delete = "DELETE /proxies/web u-1-8-delete";
-    running.bench.wait_for(&[delete, failed, delete, "remove finalizer"]).await;
-    assert!(running.bench.state.lock().unwrap().object.is_none());
-}
-
-#[tokio::test]
 async fn a_deletion_that_is_refused_shows_its_age() {
     let mut deleting = owned();
     deleting["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
@@ -258,52 +205,6 @@ async fn a_deletion_that_is_refused_shows_its_age() {
         }
     };
     tokio::time::timeout(PATIENCE, ended).await.unwrap();
-}
-
-#[tokio::test]
-async fn an_earlier_processs_claim_is_interrupted_first() {
-    let note = condition("driftCorrected", "Unknown", "CorrectionStarted", r#"owns "web": creating"#);
-    let running = Running::begin(Bench::new(object(&verdict("NotCreated", 0), Some(&note)), "Refuse").await);
-    running.attest();
-    running.see().await;
-    running.list().await;
-    let interrupted =
-        r#"note CorrectionFailed correction 1, owns "web": interrupted: nobody knows whether the correction was done"#;
-    running.bench.wait_for(&[interrupted, "add finalizer"]).await;
-    a_while().await;
-    assert_eq!(running.bench.log().len(), 2, "a poll must come first: {:?}", running.bench.log());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_missing_credential_is_noted_once() {
-    let auth = "auth: {bearer: {secretRef: {name: missing, key: token}}}";
-    let running = Running::begin(Bench::with_auth(object(&verdict("NotCreated", 0), None), "Refuse", auth).await);
-    running.see().await;
-    running.attest();
-    running.list().await;
-    let failed = "note CorrectionFailed create: the Secret with the controller's credential is missing, not labelled for \
-                  the controller, or not for this host; it is tried again";
-    running.bench.wait_for(&[failed]).await;
-    for _ in 0..60 {
-        running.attest();
-        tokio::time::sleep(Duration::from_secs(10)).await;
-    }
-    assert_eq!(running.bench.log(), [failed]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_verdict_from_the_future_is_held() {
-    let mut drifted = owned();
-    drifted["status"]["conditions"][0]["lastTransitionTime"] = json!("2099-01-01T00:00:00Z");
-    let running = Running::begin(Bench::new(drifted, "Refuse").await);
-    running.attest();
-    running.see().await;
-    running.list().await;
-    tokio::time::sleep(Duration::from_secs(8)).await;
-    assert!(running.bench.log().is_empty(), "another writer may have put it back: {:?}", running.bench.log());
-    running.attest();
-    let note = r#"note CorrectionApplied correction 8, owns "web": updated"#;
-    running.bench.wait_for(&["POST /proxies/web u-1-8-update", note]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -371,29 +272,6 @@ async fn an_answer_does_not_bring_back_who_left() {
     // A known object would be held until a poll verifies the correction.
     let labels = HeldLabels { target: "proxies".to_owned(), why: Held::NotVerified.as_str() };
     assert_eq!(running.metrics.held.get_or_create(&labels).get(), 0, "it came back: {:?}", running.bench.log());
-}
-
-#[tokio::test]
-async fn a_deletion_waits_for_no_refused_outcome() {
-    let note = condition("driftCorrected", "True", "CorrectionApplied", r#"correction 7, owns "web": updated"#);
-    let mut drifted = object(&verdict("FieldsDiffer", 7), Some(&note));
-    drifted["metadata"]["finalizers"] = json!([FINALIZER]);
-    let running = Running::begin(Bench::new(drifted, "Refuse").await);
-    running.bench.replace(|line, _| line.starts_with("note").then_some(StatusCode::FORBIDDEN));
-    running.see().await;
-    running.attest();
-    running.list().await;
-    let refused = r#"note CorrectionApplied correction 8, owns "web": updated"#;
-    let update = "POST /proxies/web u-1-8-update";
-    running.bench.wait_for(&[update, refused]).await;
-    {
-        let mut state = running.bench.state.lock().unwrap();
-        let object = state.object.as_mut().unwrap();
-        object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
-        bump(object);
-    }
-    running.see().await;
-    running.bench.wait_for(&[update, refused, "DELETE /proxies/web u-1-9-delete", "remove finalizer"]).await;
 }
 
 #[tokio::test]

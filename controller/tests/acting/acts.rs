@@ -6,18 +6,16 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use drift_api::identity::ScopeId;
-use drift_api::names::FINALIZER;
 use drift_api::secrets::labelled_secrets::LabelledSecret;
 use drift_controller::engine::corrections::claim::Action;
-use drift_controller::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty};
-use drift_controller::engine::decide::decision::Decision;
+use drift_controller::engine::corrections::outcome::{Doubt, Outcome, Uncertainty};
 use drift_controller::engine::execution::{ExecutionEnd, Interrupt};
 use drift_kube::process::clock;
 use drift_systems::HostReply;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, Credentials, SCOPE, bump, condition, object, verdict};
+use crate::bench::{Bench, Credentials, SCOPE, condition, object, verdict};
 
 const OWNED: &str = r#"correction 7, owns "web": updated"#;
 
@@ -28,10 +26,6 @@ async fn unclaimed() -> Bench {
 async fn owned(reason: &str) -> Bench {
     let note = condition("driftCorrected", "True", "CorrectionApplied", OWNED);
     Bench::new(object(&verdict(reason, 7), Some(&note)), "Refuse").await
-}
-
-fn failed(label: Option<&str>, reach: Reach) -> FailedStep {
-    FailedStep { label: label.map(Into::into), reach }
 }
 
 fn is_doubtful(end: &ExecutionEnd, doubt: Doubt) -> bool {
@@ -80,157 +74,6 @@ async fn a_step_has_its_own_time() {
         assert!((expected..expected + Duration::from_secs(1)).contains(&took), "{timeout} took {took:?}");
         assert!(bench.log().iter().any(|line| line == "POST /slow u-1-1"), "{:?}", bench.log());
     }
-}
-
-/// A look-up in the style of JSON-RPC: "not found" is a 404, and any other result is foreign.
-const FIND: &str = r#"- {name: find, method: POST, reads: true, url: "http://OUTSIDE/rpc", body: {find: "${self.metadata.name}"}, accept: [404]}"#;
-
-#[tokio::test]
-async fn a_post_that_reads_and_finds_claims_nothing() {
-    let bench = Bench::with_lines(object(&verdict("NotCreated", 0), None), "Refuse", &[FIND, ""]).await;
-    let (object, end) = bench.execute(bench.correction(Action::Create, true, true)).await;
-    let found = Refusal { code: 204.into(), because: None };
-    assert_eq!(outcome(&end), Some(Outcome::Refused(failed(Some("find"), Reach::Unwritten), found)));
-    let refused =
-        "note CorrectionFailed correction 1: create, step find: the external system refuses it with status 204";
-    assert_eq!(bench.log(), ["POST /rpc none", refused], "no claim, no finalizer, no write");
-    assert!(!object.has_finalizer());
-}
-
-#[tokio::test]
-async fn the_claim_comes_after_a_post_that_reads() {
-    let bench = Bench::with_lines(object(&verdict("NotCreated", 0), None), "Refuse", &[FIND, ""]).await;
-    bench.replace(|line, _| line.starts_with("POST /rpc").then_some(StatusCode::NOT_FOUND));
-    let (_, end) = bench.execute(bench.correction(Action::Create, true, true)).await;
-    assert_eq!(outcome(&end), Some(Outcome::Applied));
-    let started = r#"note CorrectionStarted owns "web": creating the external resource"#;
-    let log = bench.log();
-    assert_eq!(log[..4], ["POST /rpc none", "add finalizer", started, "POST /proxies u-1-1-1"]);
-}
-
-#[tokio::test]
-async fn an_update_of_what_is_ours_writes_nothing_before_it() {
-    let bench = owned("FieldsDiffer").await;
-    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    assert_eq!(outcome(&end), Some(Outcome::Applied));
-    assert_eq!(
-        bench.log(),
-        ["POST /proxies/web u-1-8-update", r#"note CorrectionApplied correction 8, owns "web": updated"#]
-    );
-}
-
-#[tokio::test]
-async fn a_refused_first_create_takes_the_claim_back() {
-    let bench = unclaimed().await;
-    bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::CONFLICT));
-    let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
-    assert_eq!(
-        outcome(&end),
-        Some(Outcome::AlreadyExists(failed(Some("1"), Reach::Unwritten), Refusal { code: 409.into(), because: None }))
-    );
-    assert_eq!(
-        bench.log()[1..],
-        [
-            "POST /proxies u-1-1",
-            "note CorrectionFailed correction 1: create, step 1: the external system refuses it with status 409; \
-             it seems to exist already, so the create is tried once an hour",
-        ]
-    );
-}
-
-#[tokio::test]
-async fn a_server_error_spends_no_number() {
-    let bench = owned("FieldsDiffer").await;
-    bench.replace(|line, _| line.starts_with("POST").then_some(StatusCode::SERVICE_UNAVAILABLE));
-    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    let uncertainty = Uncertainty::answered(Doubt::ServerError, 503.into());
-    assert_eq!(outcome(&end), Some(Outcome::Doubtful(failed(None, Reach::FirstWrite), uncertainty)));
-    let note = r#"note CorrectionFailed correction 7, owns "web": update: the external system answers with an error (503); it is tried again"#;
-    assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", note]);
-}
-
-#[tokio::test]
-async fn nothing_is_sent_for_an_object_just_deleted() {
-    let bench = unclaimed().await;
-    let lean = bench.lean();
-    bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["deletionTimestamp"] =
-        json!("2026-01-02T00:00:00Z");
-    let (_, end) = bench.execute_on(lean, bench.correction(Action::Create, true, true)).await;
-    assert!(matches!(end, ExecutionEnd::CalledOff), "{end:?}");
-    assert_eq!(bench.log(), ["add finalizer (does not apply)"]);
-}
-
-#[tokio::test]
-async fn nothing_is_claimed_for_an_object_just_edited() {
-    let bench = unclaimed().await;
-    let lean = bench.lean();
-    bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["generation"] = json!(9);
-    let (_, end) = bench.execute_on(lean, bench.correction(Action::Create, true, true)).await;
-    assert!(matches!(end, ExecutionEnd::CalledOff), "{end:?}");
-    assert_eq!(bench.log(), ["add finalizer"]);
-}
-
-#[tokio::test]
-async fn a_verdict_that_changes_takes_the_claim_back() {
-    let note = condition("driftCorrected", "False", "CorrectionFailed", "correction 7: refused");
-    let bench = Bench::new(object(&verdict("NotUpdated", 7), Some(&note)), "Adopt").await;
-    let order = bench.correction(Action::Update, true, false);
-    bench.replace(|line, object| {
-        if line.starts_with("note CorrectionStarted") {
-            object["status"]["conditions"][0]["status"] = json!("False");
-            object["status"]["conditions"][0]["reason"] = json!("InSync");
-        }
-        None
-    });
-    let (_, end) = bench.execute(order).await;
-    assert!(matches!(end, ExecutionEnd::CalledOff), "{end:?}");
-    assert_eq!(
-        bench.log(),
-        [
-            r#"note CorrectionStarted correction 7, owns "web": adopting the external resource; before: refused"#,
-            "note CorrectionFailed correction 7: refused",
-        ]
-    );
-}
-
-#[tokio::test]
-async fn the_outcome_is_noted_however_often_that_fails() {
-    let bench = owned("FieldsDiffer").await;
-    let mut failures = 9;
-    bench.replace(move |line, object| {
-        if !line.starts_with("note") || failures == 0 {
-            return None;
-        }
-        if failures == 9 {
-            // From here on nothing uses a real socket, for which a paused clock would not wait.
-            tokio::time::pause();
-        }
-        failures -= 1;
-        // Another writer moves our entry, then the API server is away, then it refuses.
-        bump(object);
-        Some([StatusCode::CONFLICT, StatusCode::SERVICE_UNAVAILABLE, StatusCode::FORBIDDEN][failures % 3])
-    });
-    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    let ExecutionEnd::Corrected { status: Some(status), .. } = end else { panic!("{end:?}") };
-    assert_eq!(status.message(), r#"correction 8, owns "web": updated"#);
-    let log = bench.log();
-    assert_eq!(log.iter().filter(|line| line.starts_with("POST")).count(), 1, "sent once: {log:#?}");
-    assert_eq!(log.len(), 11);
-}
-
-#[tokio::test]
-async fn another_leaders_number_is_not_noted_again() {
-    let bench = owned("FieldsDiffer").await;
-    bench.replace(|line, object| {
-        if line.starts_with("POST") {
-            object["status"]["conditions"][1]["message"] = json!(r#"correction 8, owns "web": updated elsewhere"#);
-        }
-        None
-    });
-    let (_, end) = bench.execute(bench.correction(Action::Update, false, false)).await;
-    assert_eq!(outcome(&end), Some(Outcome::Applied));
-    let refused = r#"note CorrectionApplied correction 8, owns "web": updated (does not apply)"#;
-    assert_eq!(bench.log(), ["POST /proxies/web u-1-8-update", refused]);
 }
 
 #[tokio::test]
@@ -421,31 +264,6 @@ async fn a_host_that_fell_silent_gets_no_request() {
     let (_, end) = bench.execute(bench.correction(Action::Create, true, false)).await;
     assert!(matches!(end, ExecutionEnd::CalledOff), "{end:?}");
     assert_eq!(bench.log(), [r#"note CorrectionStarted owns "web": creating the external resource"#, "remove note"]);
-}
-
-#[tokio::test]
-async fn a_deletion_needs_no_desired_state_that_can_be_told() {
-    let bench = owned("FieldsDiffer").await;
-    bench.state.lock().unwrap().object.as_mut().unwrap()["spec"] = json!({});
-    let (_, end) = bench.execute(bench.correction(Action::Delete, false, false)).await;
-    assert_eq!(outcome(&end), Some(Outcome::Applied));
-    assert_eq!(bench.log(), ["DELETE /proxies/web u-1-8-delete"]);
-}
-
-#[tokio::test]
-async fn a_deletion_writes_no_note() {
-    let bench = owned("FieldsDiffer").await;
-    let (_, end) = bench.execute(bench.correction(Action::Delete, false, false)).await;
-    assert!(matches!(end, ExecutionEnd::Corrected { outcome: Outcome::Applied, status: None, .. }), "{end:?}");
-    assert_eq!(bench.log(), ["DELETE /proxies/web u-1-8-delete"]);
-}
-
-#[tokio::test]
-async fn only_our_finalizer_is_released() {
-    let bench = owned("FieldsDiffer").await;
-    bench.state.lock().unwrap().object.as_mut().unwrap()["metadata"]["finalizers"] = json!(["a", FINALIZER, "b"]);
-    let (object, _) = bench.execute(Decision::ReleaseFinalizer { left_behind: true }).await;
-    assert_eq!(*object.finalizers, ["a", "b"]);
 }
 
 #[tokio::test]
