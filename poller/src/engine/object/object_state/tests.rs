@@ -8,7 +8,7 @@ use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use crate::engine::writes::write_attempts::WriteOutcome;
-use drift_api::{DesiredHash, ObjectView, ObservedReason, StatusFields};
+use drift_api::{DesiredHash, ObjectView, ObservedReason, Placed, StatusFields};
 use drift_language::{Actions, Confirm, ObjectMay};
 use drift_systems::{HttpReply, ReplyBody};
 
@@ -325,4 +325,79 @@ fn a_poll_that_never_ends_makes_its_object_unknown() {
     let silence = 30 * u64::from(SILENT_INTERVALS);
     assert_ne!(written(silence - 1), Some((ObservedReason::NotYetPolled, None)));
     assert_eq!(written(silence), Some((ObservedReason::NotYetPolled, None)), "silence answers no request");
+}
+
+/// An object whose resource another writer changes back after each correction.
+struct War {
+    state: ObjectState,
+    object: LeanObject,
+    version: u32,
+    second: u64,
+    is_fulfilled: bool,
+}
+
+impl War {
+    fn see(&mut self, object: LeanObject) {
+        self.version += 1;
+        self.object = LeanObject { resource_version: self.version.to_string().as_str().into(), ..object };
+        let rendered = appraise(&target(TEXT), &self.object);
+        self.state.see(self.object.clone(), rendered, at(self.second).moment);
+    }
+
+    /// Polls if it is due, and writes the verdict.
+    fn act(&mut self) {
+        let now = at(self.second);
+        if self.state.poll_due().is_some_and(|due| due <= now.moment) {
+            let finding = if self.is_fulfilled { Finding::InSync } else { Finding::Differs("x".into()) };
+            let begun = self.state.begin_poll(now);
+            self.state.finish_poll(begun, finding, now.moment);
+        }
+        if let NextWrite::Write(verdict, urgency) = self.state.next_write(now.moment) {
+            let condition = self.state.begin_write(&verdict, urgency, now.moment, "2026-01-01T00:00:00Z").condition;
+            let mut written = self.object.clone();
+            written.conditions.observed = Some(Placed { index: 0, condition });
+            self.see(written);
+            self.state.finish_write(&WriteOutcome::Written, now.moment);
+        }
+    }
+
+    fn run(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.act();
+            self.second += 1;
+        }
+        self.act();
+    }
+}
+
+#[test]
+fn hints_hide_no_war_from_the_count() {
+    for (undone_after, is_hinted, misses) in
+        [(0, false, false), (1, false, false), (0, true, false), (1, true, false), (0, true, true), (1, true, true)]
+    {
+        let (version, second, is_fulfilled) = (1, 0, false);
+        let mut war = War { state: tagged(), object: object(&spec(), 0, 1), version, second, is_fulfilled };
+        war.run(60);
+        for correction in 1..=3 {
+            let hint = |war: &mut War| war.state.take_hint(at(war.second).moment);
+            if is_hinted {
+                hint(&mut war);
+            }
+            if misses {
+                war.state.miss_hints(at(war.second).moment);
+            }
+            let corrected = object(&spec(), correction, 1).conditions.corrected;
+            war.is_fulfilled = true;
+            let mut noted = war.object.clone();
+            noted.conditions.corrected = corrected;
+            war.see(noted);
+            hint(&mut war);
+            war.run(undone_after);
+            war.is_fulfilled = false;
+            hint(&mut war);
+            war.run(4);
+        }
+        let tag = war.object.conditions.observed().and_then(|condition| condition.message.tag()).unwrap_or_default();
+        assert_eq!((tag.correction, tag.unhealed), (3, 3), "{undone_after} {is_hinted} {misses}");
+    }
 }
