@@ -154,6 +154,12 @@ impl Claims {
         self.note_unknown();
     }
 
+    /// Records that the object names another resource, because its target has another scope. A report that is under way
+    /// is about the former one.
+    pub(crate) fn note_moved(&mut self, uid: &Uid) {
+        self.refused.get_mut(uid).into_iter().for_each(|(text, _)| text.clear());
+    }
+
     /// Records that a program does not know all objects.
     pub(crate) const fn note_unknown(&mut self) {
         self.everybody_is_known = false;

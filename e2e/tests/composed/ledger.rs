@@ -93,6 +93,11 @@ impl Ledger {
     /// Records the controller's new targets.
     pub(crate) fn note_targets(&mut self, active: Vec<Arc<Target>>, api: &ApiServer) {
         self.note_changes(api);
+        let named = |object: &Value, active: &[Arc<Target>]| {
+            named(object, owner(object, active.iter().map(|target| &**target))?.scope.id)
+        };
+        let moved = api.objects.values().filter(|object| named(object, &self.active) != named(object, &active));
+        moved.for_each(|object| self.claims.note_moved(&uid_of(object)));
         self.active = active;
         self.claims.note_targets(api, &self.active);
     }
