@@ -1,7 +1,7 @@
-//! A host with five hundred objects goes down, hangs, flaps and returns: other hosts are not affected, the API server
-//! gets the writes slowly, and no knowledge is lost.
+//! A host with five hundred objects goes down, hangs, flaps and returns: other hosts are not affected, each object is
+//! written seldom, and no knowledge is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -26,12 +26,6 @@ const LATE: Duration = Duration::from_secs(10);
 /// after a broken connection, until the host is paused. A late response from before the fault ends that pause, so
 /// twice. Then one in each pause of 1, 2, 4 … 30 s.
 const REQUESTS_IN_OUTAGE: usize = 2 * 2 * 16 + 10;
-
-/// The slow lane's rate.
-const SLOW_LANE_PER_SECOND: usize = 50;
-
-/// Transitions that a delayed lane may catch up with, and the rounding of conditions to whole seconds.
-const LANE_SLACK_SECONDS: usize = 5;
 
 /// A host: its documents, and the target that reads them.
 struct Host {
@@ -143,28 +137,15 @@ async fn wait_until_unknown(world: &World, bad: &Host, reason: &str) -> Result<V
     .await
 }
 
-/// Counts the objects by the second at which they became Unknown.
-fn transitions(objects: &[Value]) -> Result<BTreeMap<i64, usize>> {
-    let mut seconds = BTreeMap::new();
+/// Returns the seconds from the first object that became Unknown to the last.
+fn seconds_of_transitions(objects: &[Value]) -> Result<i64> {
+    let mut seconds = BTreeSet::new();
     let unknown = |object: &&Value| describe(object, "driftObserved").starts_with("Unknown");
     for entry in objects.iter().filter(unknown).filter_map(|object| condition(object, "driftObserved")) {
         let time: jiff::Timestamp = entry["lastTransitionTime"].as_str().unwrap_or_default().parse()?;
-        *seconds.entry(time.as_second()).or_default() += 1;
+        seconds.insert(time.as_second());
     }
-    Ok(seconds)
-}
-
-/// Checks that no span of seconds has more transitions than the slow lane allows. Returns the length of the whole.
-fn ensure_slow(seconds: &BTreeMap<i64, usize>) -> Result<usize> {
-    let mut longest = 0;
-    for (from, to) in seconds.keys().flat_map(|from| seconds.range(from..).map(move |(to, _)| (*from, *to))) {
-        let count: usize = seconds.range(from..=to).map(|(_, count)| count).sum();
-        let span = usize::try_from(to - from)?;
-        let allowed = SLOW_LANE_PER_SECOND * (span + LANE_SLACK_SECONDS);
-        ensure!(count <= allowed, "{count} objects became Unknown within {span} s: {seconds:?}");
-        longest = longest.max(span);
-    }
-    Ok(longest)
+    Ok(seconds.last().zip(seconds.first()).map_or(0, |(last, first)| last - first))
 }
 
 /// Returns the largest number of status writes of one object since `before`.
@@ -176,7 +157,7 @@ async fn most_written(world: &World, before: &BTreeMap<String, usize>) -> Result
 
 #[tokio::test]
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
-async fn an_outage_is_told_slowly_and_delays_nobody() -> Result<()> {
+async fn an_outage_is_written_and_delays_nobody() -> Result<()> {
     World::run_crowded("host outage", async |world| {
         let (bad, other) = two_hosts(world).await?;
         let down = Instant::now();
@@ -186,7 +167,7 @@ async fn an_outage_is_told_slowly_and_delays_nobody() -> Result<()> {
         let requests = bad.outside.count("GET") - asked;
         let by_second = bad.requests_by_second(down);
         ensure!(requests <= REQUESTS_IN_OUTAGE, "a host that answers nothing was asked {requests} times: {by_second:?}");
-        let took = ensure_slow(&transitions(&objects)?)?;
+        let took = seconds_of_transitions(&objects)?;
         bad.hang();
         wait_until_unknown(world, &bad, "PollTimedOut").await?;
         world.nothing_is_written_for(Duration::from_secs(3)).await?;
@@ -208,7 +189,7 @@ async fn an_outage_is_told_slowly_and_delays_nobody() -> Result<()> {
             Group::HostOutage,
             "Down, hanging, back",
             "a host with 500 objects resets every connection, then hangs, then returns; one failed poll makes an object Unknown; 50 objects lie on another host",
-            "each turns Unknown, at most 50 a second; the other host is polled on time; on return each object is written once",
+            "each turns Unknown; the other host is polled on time; on return each object is written once",
             format!(
                 "Unknown told over {took} s, longest pause on the other host {:.1} s at an interval of {} s, at most {outage_writes} writes to an object until the return",
                 silence.as_secs_f64(),
@@ -240,7 +221,7 @@ async fn a_flapping_host_costs_few_writes() -> Result<()> {
         ensure!(most <= 6 + minutes + 1, "an object was written {most} times in {minutes} whole minutes of flapping");
         let all: usize = world.verdicts_written().await?.values().sum::<usize>() - before.values().sum::<usize>();
 
-        // Another host's outage does not wait behind the slots that the flapping reserved.
+        // Another host's outage is written without a wait.
         let down = Instant::now();
         other.refuse();
         wait::until("the other host's objects to be Unknown", wait::DEADLINE, async || {

@@ -147,7 +147,6 @@ fn context() -> Arc<Context> {
         },
         slots: CallSlots::default(),
         patience: Duration::from_secs(600),
-        slow_lane: Arc::default(),
         rights: RightsNeeded::default(),
         events,
         metrics: Metrics::register(&mut registry),

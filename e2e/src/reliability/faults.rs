@@ -112,7 +112,7 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         fault: "Some hosts hang, others answer",
         tests: &[
-            "e2e/tests/host_outage.rs an_outage_is_told_slowly_and_delays_nobody",
+            "e2e/tests/host_outage.rs an_outage_is_written_and_delays_nobody",
             "shared/systems/src/guard/host_health.rs three_unanswered_objects_in_a_row_pause_the_host",
         ],
         missing: "50 of 100 hosts hang",

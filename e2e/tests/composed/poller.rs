@@ -3,9 +3,7 @@
 //! It performs the effects of the engines in the order of the history. A poll or write in progress waits for its next
 //! step, so that any event can happen in between. It decides nothing.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +22,6 @@ use drift_poller::engine::poll::http_reading::{Progress, Reading};
 use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::engine::poll::request::Request;
 use drift_poller::engine::schedule::Now;
-use drift_poller::engine::writes::slow_lane::SlowLane;
 use drift_poller::engine::writes::write_attempts::{self, WriteOutcome};
 use drift_poller::engine::{self, Effect, EndedWrite, Input, PollOrder, PollResult, Postponed, SharedState};
 use drift_systems::HttpReply;
@@ -41,9 +38,7 @@ use crate::watch::{Event, Watch, uid_of};
 const POLLED_FOR: Duration = Duration::from_secs(600);
 
 /// One target's share of the state that all targets of the simulated poller use.
-struct Shared {
-    slow_lane: Rc<RefCell<SlowLane>>,
-}
+struct Shared;
 
 impl SharedState for Shared {
     fn postponed(&self, _request: &Request, _now: Moment) -> Option<Postponed> {
@@ -55,14 +50,6 @@ impl SharedState for Shared {
     }
 
     fn take_read(&mut self, _now: Moment) {}
-
-    fn reserve_slow_write(&mut self, now: Moment) -> Moment {
-        self.slow_lane.borrow_mut().reserve(now)
-    }
-
-    fn give_back_slow_write(&mut self, slot: Moment) {
-        self.slow_lane.borrow_mut().give_back(slot);
-    }
 }
 
 /// A running target.
@@ -157,7 +144,6 @@ enum Step {
 #[derive(Default)]
 pub(crate) struct Poller {
     targets: BTreeMap<&'static str, AtWork>,
-    slow_lane: Rc<RefCell<SlowLane>>,
     tasks: Vec<Task>,
     texts: u64,
     pub(crate) violation: Option<String>,
@@ -186,19 +172,14 @@ impl Poller {
         clock: Clock,
     ) {
         self.targets.retain(|name, at_work| {
-            let is_same = targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash);
-            if !is_same {
-                at_work.engine.end();
-            }
-            is_same
+            targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash)
         });
         let active = &mut self.active;
         active.retain(|name, _| self.targets.contains_key(name.as_str()));
         for (name, target) in targets {
             if !self.targets.contains_key(name) {
                 self.texts += 1;
-                let shared = Shared { slow_lane: self.slow_lane.clone() };
-                let engine = engine::Target::new(target.clone(), shared);
+                let engine = engine::Target::new(target.clone(), Shared);
                 let (target, text) = (target.clone(), self.texts);
                 let (left, own_words) = (BTreeSet::new(), BTreeMap::new());
                 let (awaits_list, is_listed, state) = (true, false, TargetState::Live);

@@ -81,8 +81,8 @@ impl<P: SharedState> Target<P> {
     pub fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
         match input {
             Input::Seen(object) => self.take_seen(*object, now),
-            Input::Left(uid) => self.leave(&uid, now.moment),
-            Input::Skipped(object) => self.skip(&object.id, now.moment),
+            Input::Left(uid) => self.leave(&uid),
+            Input::Skipped(object) => self.skip(&object.id),
             Input::Listed => self.note_listed(now.moment),
             Input::Alive { since } => self.objects.note_alive(since),
             Input::ReadAnew(live) => self.take_read_anew(live, now),
@@ -112,12 +112,6 @@ impl<P: SharedState> Target<P> {
     #[must_use]
     pub fn overview(&self, question: &Question, now: Now) -> TargetOverview {
         overview(&self.text, self.objects.states(), question, now)
-    }
-
-    /// Releases the target's times in the lane of slow writes. The engine is not used after this.
-    pub fn end(&mut self) {
-        let slots: Vec<Moment> = self.objects.slow_slots().collect();
-        slots.into_iter().for_each(|slot| self.shared.give_back_slow_write(slot));
     }
 
     fn report(&mut self, report: Report) {
@@ -159,17 +153,11 @@ impl<P: SharedState> Target<P> {
                 self.objects.queue_poll(uid);
             }
         }
-        match next {
-            NextWrite::Write(verdict, urgency) if self.may_write(uid, urgency, now.moment) => {
-                if self.has_room_for_write() {
-                    self.begin_write(uid, &verdict, urgency, now);
-                } else {
-                    self.objects.queue_write(uid, now.moment);
-                }
-            }
-            // An urgency that ended releases its slow slot, so that the next outage reserves a new one.
-            NextWrite::Nothing | NextWrite::NotBefore(_) => self.leave_slow_lane(uid, now.moment),
-            NextWrite::Write(..) => {}
+        let NextWrite::Write(verdict, urgency) = next else { return };
+        if self.has_room_for_write() {
+            self.begin_write(uid, &verdict, urgency, now);
+        } else {
+            self.objects.queue_write(uid, now.moment);
         }
     }
 

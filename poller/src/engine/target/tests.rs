@@ -37,12 +37,6 @@ impl SharedState for Alone {
     fn take_read(&mut self, _: Moment) {
         self.reads += 1;
     }
-
-    fn reserve_slow_write(&mut self, now: Moment) -> Moment {
-        now
-    }
-
-    fn give_back_slow_write(&mut self, _: Moment) {}
 }
 
 struct Bench {

@@ -1,6 +1,6 @@
 //! Writes of a target's verdicts: begun as their urgency allows, and processed when they end.
 
-use drift_api::{Moment, Uid, Verdict};
+use drift_api::{Uid, Verdict};
 
 use super::Target;
 use crate::engine::effect::{Effect, Report};
@@ -19,24 +19,6 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Releases the reserved time of an object in the slow lane, unless it has passed.
-    pub(super) fn leave_slow_lane(&mut self, uid: &Uid, now: Moment) {
-        if let Some(slot) = self.objects.slow_slot(uid).filter(|slot| *slot > now) {
-            self.shared.give_back_slow_write(slot);
-        }
-        self.objects.set_slow_slot(uid, None, now);
-    }
-
-    /// Returns true if a write may begin now. A slow write first reserves a time in the lane.
-    pub(super) fn may_write(&mut self, uid: &Uid, urgency: Urgency, now: Moment) -> bool {
-        if urgency != Urgency::Slow {
-            return true;
-        }
-        let slot = self.objects.slow_slot(uid).unwrap_or_else(|| self.shared.reserve_slow_write(now));
-        self.objects.set_slow_slot(uid, Some(slot), now);
-        slot <= now
-    }
-
     pub(super) const fn has_room_for_write(&self) -> bool {
         self.writes_under_way < WRITES_AT_ONCE
     }
@@ -45,7 +27,6 @@ impl<P: SharedState> Target<P> {
         let begun = self.objects.update(uid, now.moment, |state| {
             (state.object().clone(), state.begin_write(verdict, urgency, now.moment, &now.date()))
         });
-        self.leave_slow_lane(uid, now.moment);
         if let Some((before, begun)) = begun {
             self.writes_under_way += 1;
             self.effects.push(Effect::Write(Box::new(before), begun));
@@ -75,7 +56,7 @@ impl<P: SharedState> Target<P> {
             self.report(Report::RaceLost);
         }
         if write.outcome == WriteOutcome::Gone {
-            self.forget(&uid, now.moment);
+            self.forget(&uid);
         }
         self.report(Report::Written(write));
     }

@@ -19,9 +19,6 @@ pub enum Urgency {
     News,
     /// No program acts on it, so it uses the object's bucket.
     Quiet,
-    /// Like quiet, but one of many when a host fails: it uses the slow lane, and is dropped if the
-    /// object recovers first.
-    Slow,
 }
 
 /// Last verdict that was not Unknown. Returning to it is no news.
@@ -97,8 +94,6 @@ pub fn weigh(
         return Urgency::News;
     }
     match (before, after) {
-        (ConditionStatus::False, ConditionStatus::Unknown) if verdict.reason.needs_no_read() => Urgency::Quiet,
-        (ConditionStatus::False, ConditionStatus::Unknown) => Urgency::Slow,
         (_, ConditionStatus::Unknown) => Urgency::Quiet,
         (ConditionStatus::Unknown, _) if definite.is_some_and(|definite| definite.is_repeated_by(verdict)) => {
             Urgency::Quiet
@@ -163,7 +158,7 @@ mod tests {
             (Some(FieldsDiffer), ExternalMissing, Urgency::News),
             (Some(FieldsDiffer), FieldsDiffer, Urgency::Quiet),
             (Some(FieldsDiffer), PollTimedOut, Urgency::Quiet),
-            (Some(InSync), PollTimedOut, Urgency::Slow),
+            (Some(InSync), PollTimedOut, Urgency::Quiet),
             (Some(InSync), RuleError, Urgency::Quiet),
             (Some(PollTimedOut), ExternalError, Urgency::Quiet),
             (Some(PollTimedOut), InSync, Urgency::News),

@@ -151,8 +151,8 @@ impl ObjectState {
         };
         let allowed = match urgency {
             Urgency::News => attempts.ready_at(),
-            Urgency::Quiet | Urgency::Slow if is_change => attempts.ready_at().max(self.quiet_at(now)),
-            Urgency::Quiet | Urgency::Slow => attempts.fields_ready_at().max(self.quiet_at(now)),
+            Urgency::Quiet if is_change => attempts.ready_at().max(self.quiet_at(now)),
+            Urgency::Quiet => attempts.fields_ready_at().max(self.quiet_at(now)),
         };
         if allowed > now { NextWrite::NotBefore(allowed) } else { NextWrite::Write(verdict.clone(), urgency) }
     }

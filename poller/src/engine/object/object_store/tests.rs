@@ -450,47 +450,6 @@ fn many_that_are_refused_are_no_exceptions() {
 }
 
 #[test]
-fn news_leaves_the_slow_lane_of_an_outage() {
-    let mut objects = objects();
-    let current = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag("x"), "observedGeneration": 1}]});
-    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &current);
-    objects.see(object, at(0));
-    let uid = Uid::from("a");
-    let poll = |objects: &mut ObjectStore, seconds: u64, finding: Finding| {
-        let begun = objects.update(&uid, at(seconds).moment, |state| state.begin_poll(at(seconds))).unwrap();
-        objects.update(&uid, at(seconds).moment, |state| state.finish_poll(begun, finding, at(seconds).moment));
-    };
-    for seconds in 1..=3 {
-        poll(&mut objects, seconds, Finding::from(ObservedReason::PollTimedOut));
-    }
-    let late = at(600).moment;
-    objects.set_slow_slot(&Uid::from("a"), Some(late), at(3).moment);
-    assert!(objects.next_wake().is_some_and(|wake| wake > at(4).moment), "the outage is told in the slow lane");
-    poll(&mut objects, 5, Finding::Differs("x".into()));
-    assert_eq!(objects.next_wake(), Some(at(5).moment), "and drift at once");
-}
-
-#[test]
-fn who_recovers_gives_its_slow_slot_back() {
-    let mut objects = objects();
-    let text = drift_api::condition::closed_text(ObservedReason::InSync);
-    let tag = format!("{text} [desired {}]", drift_api::condition::DesiredHash::of(&json!(["x", {"a": 1}])));
-    let current = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
-    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &current);
-    let uid = object.id.uid.clone();
-    objects.see(object, at(0));
-    let poll = |objects: &mut ObjectStore, seconds: u64, finding: Finding| {
-        let begun = objects.update(&uid, at(seconds).moment, |state| state.begin_poll(at(seconds))).unwrap();
-        objects.update(&uid, at(seconds).moment, |state| state.finish_poll(begun, finding, at(seconds).moment));
-    };
-    (1..=3).for_each(|second| poll(&mut objects, second, Finding::from(ObservedReason::PollTimedOut)));
-    objects.set_slow_slot(&uid, Some(at(600).moment), at(3).moment);
-    poll(&mut objects, 4, Finding::InSync);
-    assert_eq!(reason(&mut objects, "a", at(4).moment), None, "nothing is to be written");
-    assert_eq!(objects.next_wake(), Some(at(4).moment));
-}
-
-#[test]
 fn wakes_come_in_order_and_only_once() {
     let mut objects = objects();
     for number in 0..50 {
