@@ -18,10 +18,9 @@ mod status_writes;
 mod stored_ids;
 mod unseen_create;
 
-use drift_api::mutants::is_planted;
 use drift_api::{
-    Claim, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, LeanObject, Moment, Mutant,
-    ObservedReason, ResourceName,
+    Claim, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, LeanObject, Moment, ObservedReason,
+    ResourceName,
 };
 use drift_language::{Existing, TargetState};
 
@@ -81,7 +80,7 @@ fn if_target_governs(situation: &Situation<'_>, decision: Decision) -> Decision 
     let may_act = if object.deleting { rules.deletes } else { rules.corrects };
     let drifts = object.conditions.observed().is_some_and(|condition| condition.status == ConditionStatus::True);
     let is_idle = matches!(decision, Decision::Nothing(_)) && (object.deleting || !drifts);
-    if may_act || is_idle || is_planted(Mutant::NotGoverned) {
+    if may_act || is_idle {
         return decision;
     }
     Decision::Nothing(match surroundings.state {
@@ -123,12 +122,12 @@ fn decide_living(situation: &Situation<'_>, status: &CorrectionStatus) -> Decisi
     }
     // A status that another writer removed is restored first. A claim that only exists in memory is lost with the
     // process, and the poller does not verify a correction that it cannot see.
-    if let Some(lost) = situation.memory.lost_status(object).filter(|_| !is_planted(Mutant::StatusLost)) {
+    if let Some(lost) = situation.memory.lost_status(object) {
         return Decision::WriteStatus(lost.clone().in_scope(target.scope));
     }
     let goes_on = situation.memory.knows_to_go_on(status) && situation.may_name_what_it_owns(status);
     let is_interrupted = status.reason == Some(CorrectedReason::CorrectionStarted) && !goes_on;
-    if is_interrupted && !is_planted(Mutant::InterruptionForgotten) {
+    if is_interrupted {
         return Decision::WriteStatus(status.interrupted(object.generation));
     }
     let resource = match situation.permitted_resource() {
@@ -166,12 +165,12 @@ fn decide_by_verdict(situation: &Situation<'_>, status: &CorrectionStatus, resou
     if facts.desired_hash.is_none() {
         return Decision::Nothing(Held::TemplateFails);
     }
-    let is_other_spec = current.generation != object.generation && !is_planted(Mutant::OtherGeneration);
-    let is_other_desired = current.tag.desired_hash != facts.desired_hash && !is_planted(Mutant::OtherDesired);
+    let is_other_spec = current.generation != object.generation;
+    let is_other_desired = current.tag.desired_hash != facts.desired_hash;
     if is_other_spec || is_other_desired {
         return Decision::Nothing(Held::VerdictOutdated);
     }
-    if current.tag.correction != status.correction && !is_planted(Mutant::OtherCorrection) {
+    if current.tag.correction != status.correction {
         return Decision::Nothing(Held::NotVerified);
     }
     match current.reason {

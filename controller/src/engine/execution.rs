@@ -14,8 +14,7 @@ mod sending;
 mod sent_secrets;
 mod step;
 
-use drift_api::mutants::is_planted;
-use drift_api::{CorrectionStatus, LeanObject, Mutant};
+use drift_api::{CorrectionStatus, LeanObject};
 
 use crate::engine::corrections::{Action, Correction, FailedStep, Outcome, Reach};
 use crate::engine::decide::decision::Decision;
@@ -133,7 +132,6 @@ impl Execution {
     /// were decided on.
     fn begin(&mut self) -> Step {
         match &self.decision {
-            Decision::Correct(_) if is_planted(Mutant::NoLiveRead) => self.carry_out(self.decision.clone()),
             Decision::Correct(_) | Decision::ReleaseFinalizer { .. } => Step::Read,
             decision => self.carry_out(decision.clone()),
         }
@@ -170,9 +168,7 @@ impl Execution {
     /// Takes the resource, unless one of its former holders still claims it.
     fn take_up(&mut self, is_claimed: bool) -> Step {
         match &self.decision {
-            Decision::TakeUp { status, .. } if !is_claimed || is_planted(Mutant::HolderUnread) => {
-                self.carry_out(Decision::WriteStatus(status.clone()))
-            }
+            Decision::TakeUp { status, .. } if !is_claimed => self.carry_out(Decision::WriteStatus(status.clone())),
             _ => Step::End(ExecutionEnd::StillTaken),
         }
     }

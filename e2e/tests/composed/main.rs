@@ -23,8 +23,6 @@ mod jobs;
 mod known;
 mod ledger;
 mod losses;
-#[cfg(debug_assertions)]
-mod mutants;
 mod outside;
 mod poller;
 mod quiet;
@@ -48,12 +46,6 @@ const GOVERNED_HISTORIES: u64 = 1_000;
 const HISTORIES_VARIABLE: &str = "DRIFT_HISTORIES";
 /// Environment variable for another first seed.
 const SEED_VARIABLE: &str = "DRIFT_SEED";
-
-/// Release builds contain no mutants.
-#[cfg(not(debug_assertions))]
-#[test]
-#[ignore = "the engines have mutants in builds with debug assertions alone"]
-fn every_mutant_of_the_engines_is_found() {}
 
 #[test]
 fn every_composed_history_comes_to_rest_safely() {

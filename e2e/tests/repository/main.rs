@@ -9,6 +9,7 @@ mod helm_values;
 mod layout;
 mod manual;
 mod monitoring;
+mod mutants;
 mod readiness;
 mod release;
 mod sources;

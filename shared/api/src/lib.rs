@@ -9,7 +9,6 @@ pub mod condition;
 pub mod held_corrections;
 pub mod identity;
 pub mod lease;
-pub mod mutants;
 pub mod names;
 pub mod object;
 pub mod printable;
@@ -35,7 +34,6 @@ pub use held_corrections::{
 pub use identity::{
     Claimant, Holders, IdentityIndex, ObjectRef, Ownership, ResourceName, Rights, ScopeId, Selected, Uid,
 };
-pub use mutants::Mutant;
 pub use object::cluster_resource::{ClusterResource, ObjectName, ResourceError};
 pub use object::field_paths::FieldPaths;
 pub use object::kept_fields::{KeptFields, KeptObject};

@@ -3,8 +3,7 @@
 //! A resource is ours only if `driftCorrected` records that the object owns its identity in its scope. A resource that
 //! matches the spec is not ours for that reason.
 
-use drift_api::mutants::is_planted;
-use drift_api::{Claim, Mutant, ResourceName};
+use drift_api::{Claim, ResourceName};
 use drift_language::Existing;
 
 /// Action of a correction on the external resource.
@@ -60,12 +59,9 @@ pub fn permit(action: Action, claim: Option<&Claim>, resource: &ResourceName, ex
         // A nudge changes no external resource, so ownership does not matter.
         (_, Action::Nudge, _) => Permission::Granted { claim_first: false },
         (Some(Claim::Owns(owned)), _, _) if owned.names(resource) => Permission::Granted { claim_first: false },
-        (Some(Claim::Owns(_)), _, _) if !is_planted(Mutant::RenamedCorrected) => Permission::IdentityChanged,
+        (Some(Claim::Owns(_)), _, _) => Permission::IdentityChanged,
         (Some(Claim::Claims(claimed)), Action::Create, _) if claimed.names(resource) => {
             Permission::Granted { claim_first: false }
-        }
-        (_, Action::Update, Existing::Refuse) if is_planted(Mutant::AdoptedUnasked) => {
-            Permission::Granted { claim_first: true }
         }
         (_, Action::Create, _) | (_, Action::Update | Action::Replace, Existing::Adopt) => {
             Permission::Granted { claim_first: true }

@@ -3,10 +3,9 @@
 //! The texts are closed. They contain no value of an object but an item of `forEach`, and of a response only the status
 //! code, such an item and the reason of a refusal. A status update without news of K or the claim keeps them.
 
-use drift_api::mutants::is_planted;
 use drift_api::{
-    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, Mutant, NotedSecrets,
-    ResourceName, SecretMarks, UnseenCreate,
+    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets, ResourceName,
+    SecretMarks, UnseenCreate,
 };
 
 use crate::engine::corrections::claim::Action;
@@ -198,7 +197,7 @@ impl Correction {
             Outcome::Doubtful(_, Uncertainty { why: Doubt::JobUnseen, .. }) => self.underway(&text),
             _ => self.before.keeping(reason, &text, self.generation),
         };
-        if self.counts(outcome) && !is_planted(Mutant::SameNumber) {
+        if self.counts(outcome) {
             status.correction = self.number;
         }
         status.unseen = self.unseen_after(outcome);
@@ -251,7 +250,6 @@ impl Correction {
             (false, _) => Some(Claim::Owns(name)),
             // Without new information, the retry uses the same claim.
             (true, Outcome::Doubtful(..)) if !self.claim_first => self.before.claim.clone(),
-            (true, _) if is_planted(Mutant::RefusedClaimKept) => Some(Claim::Owns(name)),
             (true, _) => None,
         }
     }

@@ -1,7 +1,5 @@
 //! Idempotency key of each request of a correction.
 
-use drift_api::mutants::{Mutant, is_planted};
-
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::correction::Correction;
 
@@ -24,8 +22,7 @@ impl Correction {
         if step > 0 {
             key.push_str(&format!("-{step}"));
         }
-        let desired_hash = self.desired_hash.filter(|_| !is_planted(Mutant::AnyKey));
-        let desired_hash = desired_hash.map_or_else(|| "none".to_owned(), |desired_hash| desired_hash.to_string());
+        let desired_hash = self.desired_hash.map_or_else(|| "none".to_owned(), |desired_hash| desired_hash.to_string());
         key.push_str(&format!(
             "-{desired_hash}-{:016x}",
             self.correct_hash ^ self.sent_versions ^ content.unwrap_or_default()

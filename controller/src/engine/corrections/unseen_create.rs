@@ -3,8 +3,7 @@
 //! It is written before the first request and stays until a poll finds the resource. A create that may have taken effect
 //! uses up its number, so that a poll comes before any other try.
 
-use drift_api::mutants::is_planted;
-use drift_api::{Mutant, ObjectInputs, UnseenCreate};
+use drift_api::{ObjectInputs, UnseenCreate};
 use drift_language::RepeatedCreate;
 
 use crate::engine::corrections::claim::Action;
@@ -21,7 +20,7 @@ impl Correction {
     #[must_use]
     pub fn noting_create(self, repeated: RepeatedCreate, inputs: ObjectInputs, found: bool) -> Self {
         let is_create = matches!(self.action, Action::Create | Action::Replace);
-        if !is_create || repeated == RepeatedCreate::Harmless || is_planted(Mutant::CreateUnrecorded) {
+        if !is_create || repeated == RepeatedCreate::Harmless {
             return self;
         }
         let desired_hash = self.desired_hash.map(|hash| hash.to_string()).unwrap_or_default();

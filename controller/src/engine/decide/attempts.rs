@@ -3,8 +3,7 @@
 //! Once it is reached, one try is made each hour, or at once on a retry request. A correction with an open outcome does
 //! not count, so its retry is never blocked here.
 
-use drift_api::mutants::is_planted;
-use drift_api::{Moment, Mutant};
+use drift_api::Moment;
 
 use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::memory::ObjectMemory;
@@ -26,7 +25,7 @@ pub enum Attempts {
 /// Compares `unhealed` consecutive corrections with the target's `allowed` attempts.
 #[must_use]
 pub fn judge(memory: &ObjectMemory, unhealed: u32, allowed: u32, retry: Option<&str>, now: Moment) -> Attempts {
-    if unhealed < allowed || memory.delay.is_in_doubt() || is_planted(Mutant::EndlessAttempts) {
+    if unhealed < allowed || memory.delay.is_in_doubt() {
         return Attempts::Left;
     }
     let until = memory.delay.last_begun() + RETRY_EVERY;

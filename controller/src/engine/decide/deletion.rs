@@ -7,8 +7,7 @@
 
 use std::time::Duration;
 
-use drift_api::mutants::is_planted;
-use drift_api::{ConditionStatus, CorrectedReason, CorrectionStatus, Mutant, Ownership, ResourceName};
+use drift_api::{ConditionStatus, CorrectedReason, CorrectionStatus, Ownership, ResourceName};
 
 use super::status_writes::write_once;
 use super::stored_ids::without_stored_ids;
@@ -30,24 +29,22 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
     if !object.has_finalizer() {
         return Decision::Nothing(Held::Deleting);
     }
-    if memory.deleted_outside || is_planted(Mutant::ReleasedEarly) {
+    if memory.deleted_outside {
         return Decision::ReleaseFinalizer { left_behind: false };
     }
-    if memory.deletion_skipped || !target.deletes() || object.orphan && !is_planted(Mutant::OrphanDeleted) {
+    if memory.deletion_skipped || !target.deletes() || object.orphan {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     let Some(owned) = status.owned() else { return Decision::ReleaseFinalizer { left_behind: true } };
     // The resource is left if the object now has another scope or name, or if another object needs it.
-    let identity_changed = !owned.is_in(target.scope)
+    let is_renamed = !owned.is_in(target.scope)
         || situation.named().is_some_and(|resource| {
             permit(Action::Delete, status.claim.as_ref(), &resource, target.existing) == Permission::IdentityChanged
         });
-    let is_renamed = identity_changed && !is_planted(Mutant::RenamedDeleted);
-    let is_shared = surroundings.rights.shared && !is_planted(Mutant::SharedDeleted);
     // Another claimant may be out of sight meanwhile. A resource that was contested last is left.
     let is_contested = matches!(surroundings.rights.ownership, Ownership::Contested(_))
         || memory.lost_status(object).unwrap_or(status).reason == Some(CorrectedReason::IdentityContested);
-    if is_renamed || is_shared || is_contested || object.gives_up(&owned.identity) {
+    if is_renamed || surroundings.rights.shared || is_contested || object.gives_up(&owned.identity) {
         return Decision::ReleaseFinalizer { left_behind: true };
     }
     if let Some(decision) = without_stored_ids(situation, status) {
@@ -55,9 +52,7 @@ pub(in crate::engine) fn decide_deletion(situation: &Situation<'_>, status: &Cor
     }
     match situation.permitted_resource() {
         // An object that is not listed yet may have claimed it too.
-        Ok(_) if !surroundings.scope_complete && !is_planted(Mutant::DeletedAmongSome) => {
-            Decision::Nothing(Held::ScopeIncomplete)
-        }
+        Ok(_) if !surroundings.scope_complete => Decision::Nothing(Held::ScopeIncomplete),
         Ok(resource) => decide_by_poll(situation, status, &resource),
         Err(held) => Decision::Nothing(held),
     }

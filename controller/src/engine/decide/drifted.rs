@@ -3,8 +3,7 @@
 //! The first part decides if the object may be corrected at all, given other claimants and ownership. The second part
 //! decides on the timing.
 
-use drift_api::mutants::is_planted;
-use drift_api::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, Moment, Mutant, ResourceName};
+use drift_api::{CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, Moment, ResourceName};
 use drift_language::Mode;
 
 use super::approval::without_approval;
@@ -36,8 +35,8 @@ impl Drift<'_> {
     fn correction(&self, situation: &Situation<'_>, status: &CorrectionStatus, claim_first: bool) -> Correction {
         let needs_finalizer = situation.target.deletes() && !situation.object.has_finalizer();
         Correction {
-            claim_first: claim_first && !is_planted(Mutant::Unclaimed),
-            put_finalizer: claim_first && needs_finalizer && !is_planted(Mutant::NoFinalizer),
+            claim_first,
+            put_finalizer: claim_first && needs_finalizer,
             fields: self.fields(),
             ..situation.correction(self.action, self.resource, status)
         }
@@ -67,7 +66,7 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
     if !has_steps {
         return Decision::Nothing(Held::NoAction);
     }
-    if !surroundings.attested && !is_planted(Mutant::Unattested) {
+    if !surroundings.attested {
         return Decision::Nothing(Held::NotAttested);
     }
     if drift.current.reason.is_incident() && surroundings.breaker_holds {
@@ -79,8 +78,7 @@ pub(super) fn decide_drifted(situation: &Situation<'_>, status: &CorrectionStatu
     match permit(drift.action, status.claim.as_ref(), drift.resource, target.existing) {
         Permission::Granted { claim_first }
             if (claim_first || drift.action == Action::Create && status.owned().is_none())
-                && !surroundings.scope_complete
-                && !is_planted(Mutant::ClaimedAmongSome) =>
+                && !surroundings.scope_complete =>
         {
             Decision::Nothing(Held::ScopeIncomplete)
         }
@@ -173,7 +171,6 @@ fn decide_timing(
         }
         Attempts::Exhausted { until } => return wait_exhausted(situation, status, drift, until),
         Attempts::OneMore => now,
-        Attempts::Left if is_planted(Mutant::NoDelay) => now,
         Attempts::Left => memory.delay.ready_at(unhealed, now),
     };
     // An operator sees an edit by itself and gets time to act first.
@@ -194,7 +191,7 @@ fn decide_timing(
 fn begin(situation: &Situation<'_>, status: &CorrectionStatus, correction: Correction) -> Decision {
     // A replacement is not left without its create.
     let is_unproved = correction.creating.is_some() && !situation.surroundings.may_create && !status.replaced;
-    if is_unproved && !is_planted(Mutant::ReadUntested) {
+    if is_unproved {
         return Decision::Nothing(Held::ReadUnproved);
     }
     match situation.surroundings.room {

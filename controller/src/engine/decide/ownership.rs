@@ -1,8 +1,7 @@
 //! The decision that other objects force. A single claimant acts. Without claims the oldest object acts. With several
 //! claims none acts.
 
-use drift_api::mutants::is_planted;
-use drift_api::{CorrectedReason, CorrectionStatus, Holders, Mutant, NotedSecrets, Ownership, ResourceName};
+use drift_api::{CorrectedReason, CorrectionStatus, Holders, NotedSecrets, Ownership, ResourceName};
 
 use super::status_writes::write_once;
 use crate::engine::corrections::held::Held;
@@ -14,11 +13,7 @@ pub(super) fn without_given_up(situation: &Situation<'_>, status: &CorrectionSta
     let Situation { object, .. } = situation;
     let gives_up = status.owned().is_some_and(|owned| object.gives_up(&owned.identity));
     let given_up = || status.keeping(CorrectedReason::NotOurs, "given up", object.generation);
-    (gives_up && !is_planted(Mutant::GivenUpKept)).then(|| CorrectionStatus {
-        claim: None,
-        secrets: NotedSecrets::default(),
-        ..given_up()
-    })
+    gives_up.then(|| CorrectionStatus { claim: None, secrets: NotedSecrets::default(), ..given_up() })
 }
 
 /// Returns the action that replaces a correction because of other objects; `None` if other objects do not matter.
@@ -35,19 +30,17 @@ pub(super) fn decide_among_others(
         return None;
     }
     match &situation.surroundings.rights.ownership {
-        Ownership::Taken(holders) if !is_planted(Mutant::TakenCorrected) => {
+        Ownership::Taken(holders) => {
             let text = format!("another object comes first: {holders}");
             Some(refuse(situation, status, CorrectedReason::IdentityTaken, &text))
         }
-        Ownership::Contested(holders) if !is_planted(Mutant::ContestedCorrected) => {
+        Ownership::Contested(holders) => {
             let text =
                 format!("others claim the external resource too, so nothing is done until one is left: {holders}");
             Some(refuse(situation, status, CorrectedReason::IdentityContested, &text))
         }
         Ownership::None => Some(Decision::Nothing(Held::GivenUp)),
-        Ownership::Free | Ownership::Held | Ownership::Taken(_) | Ownership::Contested(_) => {
-            take_up(situation, status, resource)
-        }
+        Ownership::Free | Ownership::Held => take_up(situation, status, resource),
     }
 }
 
@@ -62,7 +55,7 @@ fn refuse(situation: &Situation<'_>, status: &CorrectionStatus, reason: Correcte
 
 fn take_up(situation: &Situation<'_>, status: &CorrectionStatus, resource: &ResourceName) -> Option<Decision> {
     let was_refused = status.reason.is_some_and(CorrectedReason::is_held_by_another);
-    if !was_refused || is_planted(Mutant::FreedUnpolled) {
+    if !was_refused {
         return None;
     }
     if !situation.surroundings.scope_complete {

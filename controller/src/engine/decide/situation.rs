@@ -1,9 +1,8 @@
 //! Inputs of the decision for one object.
 
-use drift_api::mutants::is_planted;
 use drift_api::{
-    CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, LeanObject, Moment, Mutant, NotedSecrets,
-    ObjectInputs, ObservedReason, ResourceName, Rights, SecretMarks, StoredIds, UnseenCreate,
+    CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, LeanObject, Moment, NotedSecrets, ObjectInputs,
+    ObservedReason, ResourceName, Rights, SecretMarks, StoredIds, UnseenCreate,
 };
 
 use drift_language::TargetState;
@@ -105,7 +104,7 @@ impl Situation<'_> {
         match status.reason {
             Some(CorrectedReason::DeletionUnclear) => true,
             Some(CorrectedReason::AwaitingApproval) if is_unverified && status.correction > 0 => true,
-            _ if self.unseen_create(status).is_some() && !is_planted(Mutant::DeletedInDoubt) => true,
+            _ if self.unseen_create(status).is_some() => true,
             Some(CorrectedReason::CorrectionStarted) if is_unverified => false,
             _ => current
                 .is_some_and(|current| current.reason.is_presence() || current.reason == ObservedReason::AllMissing),
@@ -195,16 +194,16 @@ impl Situation<'_> {
         let facts = self.facts;
         match facts.suspended {
             None => return Err(Held::TemplateFails),
-            Some(true) if !is_planted(Mutant::SuspendedCorrected) => return Err(Held::Suspended),
-            Some(_) => {}
+            Some(true) => return Err(Held::Suspended),
+            Some(false) => {}
         }
-        if self.object.paused && !is_planted(Mutant::PausedCorrected) {
+        if self.object.paused {
             return Err(Held::Paused);
         }
         match facts.allowed {
             None => Err(Held::TemplateFails),
-            Some(false) if !is_planted(Mutant::ForbiddenCorrected) => Err(Held::NotAllowed),
-            Some(_) => self.named().ok_or(Held::TemplateFails),
+            Some(false) => Err(Held::NotAllowed),
+            Some(true) => self.named().ok_or(Held::TemplateFails),
         }
     }
 

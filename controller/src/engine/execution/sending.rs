@@ -8,8 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::mutants::is_planted;
-use drift_api::{LeanObject, Mutant};
+use drift_api::LeanObject;
 
 use super::end::ExecutionEnd;
 use super::progress::Progress;
@@ -136,8 +135,7 @@ impl Execution {
     fn still_stands(&self) -> bool {
         let is_put = self.correction().is_some_and(|correction| correction.put_finalizer);
         let needs_finalizer = is_put || self.decided_on.has_finalizer();
-        is_planted(Mutant::ChangedMeanwhile)
-            || still_stands(&self.decided_on, &self.object) && (self.object.has_finalizer() || !needs_finalizer)
+        still_stands(&self.decided_on, &self.object) && (self.object.has_finalizer() || !needs_finalizer)
     }
 
     pub(super) fn send(&mut self, index: usize) -> Step {

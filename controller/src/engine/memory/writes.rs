@@ -5,8 +5,7 @@
 
 use std::time::Duration;
 
-use drift_api::mutants::is_planted;
-use drift_api::{Backoff, Moment, Mutant, Series, TokenBucket};
+use drift_api::{Backoff, Moment, Series, TokenBucket};
 
 /// Burst of writes outside of corrections, such as restoring a lost status or the finalizer. Equal to the poller's
 /// burst for its condition.
@@ -123,8 +122,7 @@ impl WritePace {
     /// Returns the earliest next write outside of corrections.
     #[must_use]
     pub fn repair_ready_at(&self, now: Moment) -> Moment {
-        let counted = self.counted.as_ref().filter(|_| !is_planted(Mutant::RepairedAtOnce));
-        counted.map_or(now, |counted| counted.repairs.available_at(now))
+        self.counted.as_ref().map_or(now, |counted| counted.repairs.available_at(now))
     }
 }
 

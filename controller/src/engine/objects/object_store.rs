@@ -2,10 +2,9 @@
 //!
 //! The breaker, the limits and the objects meet only here, so that a decision sees all of them at the same moment.
 
-use drift_api::mutants::is_planted;
 use drift_api::{
-    BreakerCounts, Claimant, ClaimedName, CorrectedReason, CurrentVerdict, LeanObject, Moment, Mutant, ResourceName,
-    Rights, SecretMarks, Uid,
+    BreakerCounts, Claimant, ClaimedName, CorrectedReason, CurrentVerdict, LeanObject, Moment, ResourceName, Rights,
+    SecretMarks, Uid,
 };
 use std::collections::HashMap;
 use std::time::Duration;
@@ -110,8 +109,7 @@ impl ObjectStore {
         now: Moment,
     ) -> bool {
         let uid = object.id.uid.clone();
-        let is_older = self.known.get(&uid).is_some_and(|known| !object.is_as_new_as(&known.object));
-        if is_older && !is_planted(Mutant::OlderObject) {
+        if self.known.get(&uid).is_some_and(|known| !object.is_as_new_as(&known.object)) {
             return false;
         }
         if object.deleting {

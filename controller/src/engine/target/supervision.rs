@@ -2,8 +2,7 @@
 //!
 //! Every end is recorded before the object is decided on again.
 
-use drift_api::mutants::is_planted;
-use drift_api::{LeanObject, Mutant, Uid};
+use drift_api::{LeanObject, Uid};
 use drift_language::Mode;
 use std::time::Duration;
 
@@ -51,9 +50,7 @@ impl<P: SharedState> Target<P> {
             self.queue.add_after(uid, ready_at);
             return false;
         }
-        let Some(object) =
-            self.objects.object(uid).cloned().filter(|_| self.program.begin(uid) || is_planted(Mutant::TwoAtOnce))
-        else {
+        let Some(object) = self.objects.object(uid).cloned().filter(|_| self.program.begin(uid)) else {
             self.queue.add_after(uid, now.moment + LOOK_AGAIN);
             return false;
         };

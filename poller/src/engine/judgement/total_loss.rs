@@ -3,8 +3,7 @@
 //! A rotated token that gets 404, an empty replica and an edited path look like the loss of everything. So an absence is
 //! believed only if the same read finds another resource of the target, unless it never found one.
 
-use drift_api::mutants::is_planted;
-use drift_api::{CurrentVerdict, LeanObject, Moment, Mutant, ObservedReason, TransitionTime};
+use drift_api::{CurrentVerdict, LeanObject, Moment, ObservedReason, TransitionTime};
 
 use crate::engine::judgement::finding::Failure;
 
@@ -45,7 +44,7 @@ impl OtherObjects {
     pub fn judge_absence(&self, since: Moment) -> Loss {
         let is_proved = self.last_found.is_some_and(|found| found >= since);
         match self.present + self.unpolled {
-            _ if self.count == 0 || is_proved || is_planted(Mutant::LossBelieved) => Loss::OfOne,
+            _ if self.count == 0 || is_proved => Loss::OfOne,
             0 => Loss::OfAll,
             _ => Loss::Undecided,
         }

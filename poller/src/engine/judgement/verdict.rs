@@ -3,8 +3,7 @@
 //! The numbers of the tag are computed here: if the object was in sync before, the correction that this poll verified,
 //! and the number of consecutive corrections that left it drifted.
 
-use drift_api::mutants::is_planted;
-use drift_api::{CurrentVerdict, DesiredHash, LeanObject, Mutant, ObservedReason, Tag, Verdict};
+use drift_api::{CurrentVerdict, DesiredHash, LeanObject, ObservedReason, Tag, Verdict};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use drift_api::condition::closed_text;
@@ -82,8 +81,6 @@ pub fn reach_verdict(finding: &Finding, basis: &Basis, current: Option<&CurrentV
     let current = current.filter(|current| basis.is_spoken_of_by(current));
     let seen = seen || current.is_some_and(CurrentVerdict::proves_seen);
     let tag = |correction, unhealed| Tag { desired_hash: basis.desired_hash, correction, unhealed, ..Tag::default() };
-    let is_failed = matches!(finding, Finding::Failed(_)) && is_planted(Mutant::FailedIsAbsent);
-    let finding = if is_failed { &Finding::Absent } else { finding };
     let (reason, text, tag) = match finding {
         Finding::InSync => {
             (ObservedReason::InSync, closed_text(ObservedReason::InSync).into(), tag(basis.correction, 0))

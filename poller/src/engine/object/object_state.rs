@@ -9,9 +9,8 @@ mod writing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::mutants::is_planted;
 use drift_api::{
-    ConditionStatus, CurrentVerdict, LeanObject, Moment, Mutant, ObservedReason, TransitionTime, UnwrittenWord, Verdict,
+    ConditionStatus, CurrentVerdict, LeanObject, Moment, ObservedReason, TransitionTime, UnwrittenWord, Verdict,
 };
 
 pub use polling::{BegunPoll, EndedPoll};
@@ -345,7 +344,7 @@ impl ObjectState {
         if view_differs {
             self.prepared = None;
         }
-        if after != *before && !is_planted(Mutant::BelievedOn) {
+        if after != *before {
             self.disbelieve();
         }
         if !after.has_the_spec_of(before) {

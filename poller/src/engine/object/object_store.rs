@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::mutants::is_planted;
-use drift_api::{Exceptions, Fifo, LeanObject, Moment, Mutant, ObservedReason, Uid, Unwritten, WorkQueue};
+use drift_api::{Exceptions, Fifo, LeanObject, Moment, ObservedReason, Uid, Unwritten, WorkQueue};
 use drift_language::Target;
 use indexmap::IndexMap;
 
@@ -118,7 +117,7 @@ impl ObjectStore {
     #[must_use]
     pub fn attested_except(&self, now: Moment) -> Option<Exceptions> {
         let alive = self.heard.is_some_and(|heard| now - heard <= WATCH_ALIVE_FOR);
-        if !(self.listed && alive || is_planted(Mutant::UnlistedAttested)) {
+        if !(self.listed && alive) {
             return None;
         }
         self.owing.exceptions(|uid| self.states.get(uid).is_some_and(|state| state.is_waited_for(now)))

@@ -1,7 +1,6 @@
 //! Objects of a target from its watch: seen, gone, or owned by another target.
 
-use drift_api::mutants::is_planted;
-use drift_api::{LeanObject, Moment, Mutant, ObjectId, Uid};
+use drift_api::{LeanObject, Moment, ObjectId, Uid};
 
 use super::Target;
 use crate::engine::effect::{Effect, Report};
@@ -44,9 +43,7 @@ impl<P: SharedState> Target<P> {
 
     /// Skips an object that another target owns (the first by name wins).
     pub(super) fn skip(&mut self, object: &ObjectId) {
-        if !is_planted(Mutant::SkippedPolled) {
-            self.forget(&object.uid);
-        }
+        self.forget(&object.uid);
         self.skipped.insert(object.uid.clone());
         self.report(Report::ClaimedTwice(object.clone()));
     }

@@ -3,8 +3,7 @@
 //! A steady state causes no write. Writes that the controller waits for are immediate. Writes that only inform people
 //! use a token bucket, so that a flapping object cannot flood the API server.
 
-use drift_api::mutants::is_planted;
-use drift_api::{Condition, ConditionStatus, CurrentVerdict, Moment, Mutant, ObservedReason, TokenBucket, Verdict};
+use drift_api::{Condition, ConditionStatus, CurrentVerdict, Moment, ObservedReason, TokenBucket, Verdict};
 use std::time::Duration;
 
 /// Burst of writes without news for one object: a few normal changes.
@@ -73,7 +72,7 @@ impl LastDefinite {
 /// Returns true if `verdict` differs from the current condition, regardless of its writer.
 #[must_use]
 pub fn is_change(current: Option<&Condition>, verdict: &Verdict) -> bool {
-    current.is_none_or(|current| !verdict.is_said_by(current)) || is_planted(Mutant::WrittenAgain)
+    current.is_none_or(|current| !verdict.is_said_by(current))
 }
 
 /// Returns the urgency of a change. `disturbed` is true if another writer changed or removed our condition, which must

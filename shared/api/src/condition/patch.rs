@@ -4,7 +4,6 @@
 //! entry moved in the list. So other writers' conditions survive ours on every kind of list, and a result is never
 //! applied to another state than it was computed for.
 
-use crate::mutants::{Mutant, is_planted};
 use json_patch::Patch;
 use serde_json::{Value, json};
 
@@ -37,7 +36,7 @@ pub fn condition_patch(
     let mut operations = identity_tests(base);
     match placed {
         Some(placed) => {
-            operations.extend(entry_tests(placed).filter(|_| !is_planted(Mutant::PatchOverAnything)));
+            operations.extend(entry_tests(placed));
             operations.push(json!({"op": "replace", "path": place_path(placed), "value": condition.to_json()}));
         }
         None => operations.extend(first_entry(base, condition)),
@@ -123,9 +122,8 @@ pub fn removal_patch(base: &PatchBase<'_>, placed: &Placed) -> Patch {
 
 fn identity_tests(base: &PatchBase<'_>) -> Vec<Value> {
     let mut operations = vec![json!({"op": "test", "path": "/metadata/uid", "value": base.uid})];
-    let generation = base.generation.filter(|_| !is_planted(Mutant::PatchAnyGeneration));
     operations.extend(
-        generation.map(|generation| json!({"op": "test", "path": "/metadata/generation", "value": generation})),
+        base.generation.map(|generation| json!({"op": "test", "path": "/metadata/generation", "value": generation})),
     );
     operations
 }

@@ -2,8 +2,7 @@
 //!
 //! Every result is checked against the state that its poll began with.
 
-use drift_api::mutants::is_planted;
-use drift_api::{CurrentVerdict, Moment, Mutant, ObservedReason, PollRequest, StatusFields};
+use drift_api::{CurrentVerdict, Moment, ObservedReason, PollRequest, StatusFields};
 use std::time::Duration;
 
 use std::sync::Arc;
@@ -177,8 +176,7 @@ impl ObjectState {
             return false;
         }
         let basis = begun.basis;
-        let is_late = basis != self.basis() && !is_planted(Mutant::LatePoll);
-        if is_late || self.rendered.rejected.is_some() {
+        if basis != self.basis() || self.rendered.rejected.is_some() {
             self.schedule.want_promptly(now);
             return false;
         }
@@ -197,11 +195,7 @@ impl ObjectState {
             basis: &basis,
             current: current.as_ref(),
             was_there,
-            create_shows_within: if is_unfound && !is_planted(Mutant::AbsentAtOnce) {
-                self.settings.create_shows_within
-            } else {
-                Duration::ZERO
-            },
+            create_shows_within: if is_unfound { self.settings.create_shows_within } else { Duration::ZERO },
             flaps,
             began: begun.at,
             at: now,
@@ -227,7 +221,7 @@ impl ObjectState {
         current: Option<&CurrentVerdict>,
         now: Moment,
     ) {
-        let answers = !self.asked_meanwhile || is_planted(Mutant::EarlyAnswer);
+        let answers = !self.asked_meanwhile;
         match self.judge_absence(&found.finding, others, current) {
             Loss::OfOne => {
                 self.confirms_loss &= !found.finding.is_presence();
@@ -361,8 +355,7 @@ impl ObjectState {
         let known = (&mut self.seen.in_vain, self.settings.actions.nudge);
         note_no_effect(&mut verdict, finding, (current.as_ref(), &self.object.conditions), known);
         verdict.tag.ready = self.settings.ready;
-        let asked =
-            self.object.poll_requested().filter(|_| answers && !is_planted(Mutant::Unanswered)).map(PollRequest::of);
+        let asked = self.object.poll_requested().filter(|_| answers).map(PollRequest::of);
         verdict.tag.polled = asked.or_else(|| current.and_then(|current| current.tag.polled));
         self.seen.in_sync |= *finding == Finding::InSync;
         // Our own deletion ended, and its replacement was never found.

@@ -1,9 +1,8 @@
 //! Writes of an object's verdict.
 
 use drift_api::condition::readiness_writes;
-use drift_api::mutants::is_planted;
 use drift_api::names::OBSERVED_GENERATION;
-use drift_api::{Condition, CurrentVerdict, LeanObject, Moment, Mutant, StatusFields, TokenBucket, Verdict};
+use drift_api::{Condition, CurrentVerdict, LeanObject, Moment, StatusFields, TokenBucket, Verdict};
 
 use super::{NextWrite, ObjectState, Owing, stands_true};
 use crate::engine::writes::announcement::{Announcement, announce};
@@ -209,8 +208,7 @@ impl ObjectState {
 
     /// Returns the time of the next write that only informs people.
     fn quiet_at(&self, now: Moment) -> Moment {
-        let quiet = self.writing().quiet.as_ref().filter(|_| !is_planted(Mutant::QuietAtOnce));
-        quiet.map_or(now, |quiet| quiet.available_at(now))
+        self.writing().quiet.as_ref().map_or(now, |quiet| quiet.available_at(now))
     }
 
     fn last_definite(&self) -> Option<Definite> {
