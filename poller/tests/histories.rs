@@ -3,10 +3,7 @@
 
 use std::time::Duration;
 
-use drift_api::condition::{
-    ConditionStatus, CurrentVerdict, DesiredHash, ObservedReason, PatchBase, PollRequest, StatusFields, Verdict,
-    condition_patch,
-};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, DesiredHash, ObservedReason, PollRequest, Verdict};
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED, POLL_REQUESTED_ANNOTATION};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
@@ -14,7 +11,7 @@ use drift_api::timing::moment::Moment;
 use drift_language::{Actions, Confirm, ObjectMay};
 use drift_poller::engine::judgement::finding::{Failure, Finding};
 use drift_poller::engine::judgement::rendered::Rendered;
-use drift_poller::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState, SILENT_INTERVALS};
+use drift_poller::engine::object::object_state::{Arrival, BegunPoll, ObjectState, SILENT_INTERVALS};
 use drift_poller::engine::schedule::Now;
 use drift_poller::engine::schedule::poll_settings::PollSettings;
 use drift_poller::engine::writes::announcement::Announcement;
@@ -323,11 +320,7 @@ impl World {
     }
 
     fn write_due(&mut self) -> Option<Moment> {
-        match self.state.next_write(self.now.moment) {
-            NextWrite::NotBefore(moment) => Some(moment),
-            NextWrite::Write(..) => Some(self.now.moment),
-            NextWrite::Nothing => None,
-        }
+        self.state.next_write(self.now.moment).map(|at| at.max(self.now.moment))
     }
 
     /// Performs the shell's work on a wake-up.
@@ -349,11 +342,9 @@ impl World {
         if !self.slow {
             self.answer();
         }
-        if let NextWrite::Write(verdict, urgency) = self.state.next_write(self.now.moment) {
+        if let Some(verdict) = self.state.due_verdict(self.now.moment) {
             assert!(!self.is_deleting(), "a deleting object is written");
-            let begun = self.state.begin_write(&verdict, urgency, self.now.moment, "2026-01-01T00:00:00Z");
-            self.announced.extend(begun.announcement);
-            let condition = begun.condition;
+            let update = self.state.begin_write(self.now.moment, "2026-01-01T00:00:00Z").unwrap();
             if self.lose_races > 0 {
                 self.lose_races -= 1;
                 self.state.finish_write(&WriteOutcome::Moved, self.now.moment);
@@ -364,14 +355,7 @@ impl World {
             if death == Some(false) {
                 return self.restart();
             }
-            let before = lean(&self.object);
-            let base = PatchBase {
-                uid: &before.id.uid,
-                resource_version: &before.resource_version,
-                generation: before.generation,
-                conditions: &before.conditions,
-            };
-            let patch = condition_patch(&base, before.conditions.observed.as_ref(), &condition, &StatusFields::NONE);
+            let patch = update.patch;
             if std::mem::take(&mut self.lose_answer) {
                 self.state.finish_write(&WriteOutcome::Unavailable, self.now.moment);
                 self.change(|object| json_patch::patch(object, &patch).unwrap());
@@ -383,7 +367,8 @@ impl World {
             if death == Some(true) {
                 return self.restart();
             }
-            self.state.finish_write(&WriteOutcome::Written, self.now.moment);
+            let written = self.state.finish_write(&WriteOutcome::Written, self.now.moment);
+            self.announced.extend(written.and_then(|sent| sent.announcement));
         }
     }
 

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use drift_api::UnwrittenWord;
 use drift_api::attestation::Attestation;
-use drift_api::condition::{Condition, ConditionStatus, ObservedReason, PatchBase, StatusFields, condition_patch};
+use drift_api::condition::{Condition, ConditionKind, ConditionStatus, ObservedReason};
 use drift_api::identity::Uid;
+use drift_api::names::DRIFT_OBSERVED;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
@@ -18,6 +19,7 @@ use drift_language::{Target, TargetState};
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Finding, Found};
+use drift_poller::engine::object::object_state::Update;
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
 use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::engine::poll::request::Request;
@@ -25,7 +27,8 @@ use drift_poller::engine::schedule::Now;
 use drift_poller::engine::writes::write_attempts::{self, WriteOutcome};
 use drift_poller::engine::{self, Effect, EndedWrite, Input, PollOrder, PollResult, Postponed, SharedState};
 use drift_systems::HttpReply;
-use serde_json::Value;
+use json_patch::Patch;
+use serde_json::{Value, json};
 
 use crate::api_server::{ApiServer, Refusal};
 use crate::calls::{Clock, Dispatch, Scene, call};
@@ -85,7 +88,8 @@ impl AtWork {
                 self.own_words.entry(result.uid.clone()).or_default().extend(observed);
             }
             Input::WriteEnded(write) if write.outcome == WriteOutcome::Written => {
-                self.own_words.insert(write.before.id.uid.clone(), vec![write.begun.condition.clone()]);
+                let written = write.object.as_ref().and_then(|object| object.conditions.observed().cloned());
+                self.own_words.insert(write.before.id.uid.clone(), Vec::from_iter(written));
             }
             _ => {}
         }
@@ -134,7 +138,7 @@ struct Task {
 
 enum Step {
     Poll(Box<PollOrder>),
-    Write(Box<EndedWrite>),
+    Write(Box<Update>),
     ReadAnew(Box<LeanObject>),
     /// The end, which the engine does not know yet.
     Ended(Input),
@@ -232,10 +236,10 @@ impl Poller {
             }
             let step = match effect {
                 Effect::Poll(order) => Step::Poll(order),
-                Effect::Write(before, begun) => {
-                    at_work.own_words.entry(before.id.uid.clone()).or_default().push(begun.condition.clone());
-                    let (before, outcome) = (*before, WriteOutcome::Unavailable);
-                    Step::Write(Box::new(EndedWrite { before, begun, object: None, outcome }))
+                Effect::Write(update) => {
+                    let uid = update.object.id.uid.clone();
+                    at_work.own_words.entry(uid).or_default().extend(condition_in(&update.patch));
+                    Step::Write(update)
                 }
                 Effect::ReadAnew(known) => Step::ReadAnew(known),
                 Effect::Attest(Some(attestation)) => {
@@ -269,13 +273,13 @@ impl Poller {
                 task.step = Step::Ended(Input::PollEnded(Box::new(poll(&at_work.target, *order, fault, scene))));
                 self.tasks.push(task);
             }
-            (Step::Write(mut write), _) => {
+            (Step::Write(update), _) => {
                 // A sent write takes effect even if its sender no longer waits.
-                let (outcome, object) = send(&write.before, &write.begun.condition, fault, scene);
+                let (outcome, object) = send(&update, fault, scene);
                 let fields = self.targets.get(task.target).map(|at_work| at_work.target.poll_fields.clone());
-                write.object = object.map(|object| LeanObject::prune(&object, &fields.unwrap_or_default()));
-                write.outcome = outcome;
-                task.step = Step::Ended(Input::WriteEnded(write));
+                let object = object.map(|object| LeanObject::prune(&object, &fields.unwrap_or_default()));
+                let ended = EndedWrite { before: update.object, object, outcome };
+                task.step = Step::Ended(Input::WriteEnded(Box::new(ended)));
                 self.tasks.push(task);
             }
             (Step::ReadAnew(known), Some(at_work)) => {
@@ -377,25 +381,16 @@ fn judge(
 }
 
 /// Sends the patch, and after a conflict the live read that follows.
-fn send(
-    before: &LeanObject,
-    condition: &Condition,
-    fault: Fault,
-    scene: &mut Scene<'_>,
-) -> (WriteOutcome, Option<Value>) {
-    let base = PatchBase {
-        uid: &before.id.uid,
-        resource_version: &before.resource_version,
-        generation: before.generation,
-        conditions: &before.conditions,
-    };
-    let patch = condition_patch(&base, before.conditions.observed.as_ref(), condition, &StatusFields::NONE);
+fn send(update: &Update, fault: Fault, scene: &mut Scene<'_>) -> (WriteOutcome, Option<Value>) {
+    let Update { object: before, patch } = update;
     let api: &mut ApiServer = scene.api;
     let current = api.objects.get(&*before.id.name).cloned();
     let refusal =
         write_attempts::Refusal { sentence: "a missing right".to_owned(), word: UnwrittenWord::RightsMissing };
-    let written = call(fault, api, |api| api.patch(&before.id.name, &patch, true));
-    scene.ledger.note_verdict(before, condition, current.as_ref(), scene.api);
+    let written = call(fault, api, |api| api.patch(&before.id.name, patch, true));
+    if let Some(condition) = condition_in(patch) {
+        scene.ledger.note_verdict(before, &condition, current.as_ref(), scene.api);
+    }
     match written {
         Ok(object) => (WriteOutcome::Written, Some(object)),
         Err(Refusal::Moved) => (WriteOutcome::Moved, scene.api.read(&before.id.name, &before.id.uid)),
@@ -403,6 +398,14 @@ fn send(
         Err(Refusal::Refused) => (WriteOutcome::Refused(refusal), None),
         Err(Refusal::Unavailable) => (WriteOutcome::Unavailable, None),
     }
+}
+
+/// Returns the condition `driftObserved` that a patch writes.
+fn condition_in(patch: &Patch) -> Option<Condition> {
+    let operations = json!(patch);
+    let mut values = operations.as_array()?.iter().map(|operation| &operation["value"]);
+    let written = values.find(|value| value["type"] == DRIFT_OBSERVED)?;
+    Some(Condition::from_json(ConditionKind::Observed, written))
 }
 
 fn now_of(clock: Clock) -> Now {

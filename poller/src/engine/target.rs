@@ -17,7 +17,6 @@ use super::input::Input;
 use super::shared_state::SharedState;
 use crate::engine::collection::requests::CollectionRequests;
 use crate::engine::hints::{Hint, Hints};
-use crate::engine::object::object_state::NextWrite;
 use crate::engine::object::object_store::ObjectStore;
 use crate::engine::object::overview::{Question, TargetOverview, overview};
 use crate::engine::schedule::{Now, tick_of};
@@ -88,7 +87,7 @@ impl<P: SharedState> Target<P> {
             Input::ReadAnew(live) => self.take_read_anew(live, now),
             Input::PollEnded(result) => self.end_poll(*result, now.moment),
             Input::TraversalEnded(traversal) => self.end_traversal(traversal, now.moment),
-            Input::WriteEnded(write) => self.end_write(write, now),
+            Input::WriteEnded(write) => self.end_write(*write, now),
             Input::StateChanged { state, polled_for } => self.take_state(state, polled_for, now.moment),
             Input::Hint(hint) => self.take_hint(&hint, now.moment),
             Input::Tick => self.tick(now),
@@ -141,9 +140,9 @@ impl<P: SharedState> Target<P> {
     fn attend_object(&mut self, uid: &Uid, now: Now) {
         let updated = self.objects.update(uid, now.moment, |state| {
             state.notice_silence(now.moment);
-            (state.next_write(now.moment), state.flapping_is_news())
+            (state.next_write(now.moment).is_some_and(|at| at <= now.moment), state.flapping_is_news())
         });
-        let Some((next, flapping_is_news)) = updated else { return };
+        let Some((may_write, flapping_is_news)) = updated else { return };
         if let Some(state) = self.objects.state(uid) {
             let is_due = state.poll_due().is_some_and(|due| due <= now.moment);
             if flapping_is_news {
@@ -153,10 +152,9 @@ impl<P: SharedState> Target<P> {
                 self.objects.queue_poll(uid);
             }
         }
-        let NextWrite::Write(verdict, urgency) = next else { return };
-        if self.has_room_for_write() {
-            self.begin_write(uid, &verdict, urgency, now);
-        } else {
+        if may_write && self.has_room_for_write() {
+            self.begin_write(uid, now);
+        } else if may_write {
             self.objects.queue_write(uid, now.moment);
         }
     }

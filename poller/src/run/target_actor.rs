@@ -148,11 +148,9 @@ impl TargetActor {
                     async move { Input::TraversalEnded(traverse(&context.outside, &target, &rate, order).await) },
                 );
             }
-            Effect::Write(before, begun) => {
+            Effect::Write(update) => {
                 let (writer, target) = (self.writer.clone(), self.target.clone());
-                self.begin(
-                    async move { Input::WriteEnded(Box::new(write(&writer, &target.name, *before, begun).await)) },
-                );
+                self.begin(async move { Input::WriteEnded(Box::new(write(&writer, &target.name, *update).await)) });
             }
             Effect::ReadAnew(known) => {
                 let (writer, target) = (self.writer.clone(), self.target.clone());

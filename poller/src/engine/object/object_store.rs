@@ -14,7 +14,7 @@ use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::rendered::{Rendered, appraise};
 use crate::engine::judgement::total_loss::OtherObjects;
 use crate::engine::object::found_objects::{FoundObjects, Standing};
-use crate::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState};
+use crate::engine::object::object_state::{Arrival, BegunPoll, ObjectState};
 use crate::engine::object::owed_verdicts::{OwingObjects, UnwrittenObjects};
 use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::Now;
@@ -291,12 +291,7 @@ impl ObjectStore {
     fn rearrange(&mut self, uid: &Uid, now: Moment) {
         self.wakes.remove(uid);
         let Some(state) = self.states.get_mut(uid) else { return };
-        let write = match state.next_write(now) {
-            NextWrite::Nothing => None,
-            NextWrite::NotBefore(moment) => Some(moment),
-            NextWrite::Write(..) => Some(now),
-        };
-        let write = write.filter(|_| !self.writes.has(uid));
+        let write = state.next_write(now).filter(|_| !self.writes.has(uid));
         let (before, after) = state.count_standing();
         self.found.change(before, after);
         self.owing.set(&state.object().id, state.owes_verdict(now));

@@ -27,10 +27,7 @@ fn is_attested(objects: &ObjectStore, now: Moment) -> bool {
 }
 
 fn reason(objects: &mut ObjectStore, uid: &str, now: Moment) -> Option<ObservedReason> {
-    match objects.update(&Uid::from(uid), now, |state| state.next_write(now)) {
-        Some(NextWrite::Write(verdict, _)) => Some(verdict.reason),
-        _ => None,
-    }
+    objects.update(&Uid::from(uid), now, |state| state.due_verdict(now)).flatten().map(|verdict| verdict.reason)
 }
 
 #[test]
@@ -279,11 +276,8 @@ fn refuse_write(objects: &mut ObjectStore, uid: &Uid, now: Moment) {
 }
 
 fn fail_write(objects: &mut ObjectStore, uid: &Uid, outcome: &WriteOutcome, now: Moment) {
-    let Some(NextWrite::Write(verdict, urgency)) = objects.update(uid, now, |state| state.next_write(now)) else {
-        panic!("nothing to write");
-    };
     objects.update(uid, now, |state| {
-        state.begin_write(&verdict, urgency, now, "");
+        state.begin_write(now, "").unwrap();
         state.finish_write(outcome, now);
     });
 }
@@ -350,18 +344,18 @@ fn nothing_is_written_over_words_of_a_newer_version() {
             let begun = objects.update(&uid, at(seconds).moment, |state| state.begin_poll(at(seconds))).unwrap();
             objects.update(&uid, at(seconds).moment, |state| {
                 state.finish_poll(begun, Finding::Differs("x".into()), at(seconds).moment);
-                state.next_write(at(seconds).moment)
+                state.due_verdict(at(seconds).moment)
             })
         };
         let writes: Vec<_> = (8..12).map(|seconds| poll(&mut objects, seconds)).collect();
-        assert!(writes.iter().all(|write| *write == Some(NextWrite::Nothing)), "{writes:?}");
+        assert!(writes.iter().flatten().all(Option::is_none), "{writes:?}");
         assert_eq!(objects.attested_except(at(12).moment), Some(Exceptions::from_iter([uid.clone()])));
         assert!(objects.unwritten().is_some_and(|one| one.word == UnwrittenWord::NewerVersion));
         let mut plain = object(&objects, "a", &fields, &json!({"conditions": [verdict(tag("x"))]}));
         plain.resource_version = "2".into();
         objects.see(plain, at(13));
         let writes: Vec<_> = (14..18).map(|seconds| poll(&mut objects, seconds)).collect();
-        assert!(writes.iter().any(|write| matches!(write, Some(NextWrite::Write(..)))), "{writes:?}");
+        assert!(writes.iter().flatten().any(Option::is_some), "{writes:?}");
         assert!(objects.unwritten().is_none());
     }
 }
