@@ -1,7 +1,7 @@
-//! A host with five hundred objects goes down, hangs, flaps and returns: other hosts are not affected, the API server
-//! gets the writes slowly, and no knowledge is lost.
+//! A host with five hundred objects goes down, hangs, flaps and returns: other hosts are not affected, each object is
+//! written seldom, and no knowledge is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -25,12 +25,6 @@ const LATE: Duration = Duration::from_secs(10);
 /// after a broken connection, until the host is paused. A late response from before the fault ends that pause, so
 /// twice. Then one in each pause of 1, 2, 4 … 30 s.
 const REQUESTS_IN_OUTAGE: usize = 2 * 2 * 16 + 10;
-
-/// The slow lane's rate.
-const SLOW_LANE_PER_SECOND: usize = 50;
-
-/// Transitions that a delayed lane may catch up with, and the rounding of conditions to whole seconds.
-const LANE_SLACK_SECONDS: usize = 5;
 
 /// A host: its documents, and the target that reads them.
 struct Host {
@@ -142,28 +136,6 @@ async fn wait_until_unknown(world: &World, bad: &Host, reason: &str) -> Result<V
     .await
 }
 
-/// Counts the objects by the second at which they became Unknown.
-fn transitions(objects: &[Value]) -> Result<BTreeMap<i64, usize>> {
-    let mut seconds = BTreeMap::new();
-    let unknown = |object: &&Value| describe(object, "driftObserved").starts_with("Unknown");
-    for entry in objects.iter().filter(unknown).filter_map(|object| condition(object, "driftObserved")) {
-        let time: jiff::Timestamp = entry["lastTransitionTime"].as_str().unwrap_or_default().parse()?;
-        *seconds.entry(time.as_second()).or_default() += 1;
-    }
-    Ok(seconds)
-}
-
-/// Checks that no span of seconds has more transitions than the slow lane allows.
-fn ensure_slow(seconds: &BTreeMap<i64, usize>) -> Result<()> {
-    for (from, to) in seconds.keys().flat_map(|from| seconds.range(from..).map(move |(to, _)| (*from, *to))) {
-        let count: usize = seconds.range(from..=to).map(|(_, count)| count).sum();
-        let span = usize::try_from(to - from)?;
-        let allowed = SLOW_LANE_PER_SECOND * (span + LANE_SLACK_SECONDS);
-        ensure!(count <= allowed, "{count} objects became Unknown within {span} s: {seconds:?}");
-    }
-    Ok(())
-}
-
 /// Returns the largest number of status writes of one object since `before`.
 async fn most_written(world: &World, before: &BTreeMap<String, usize>) -> Result<usize> {
     let now = world.verdicts_written().await?;
@@ -173,20 +145,19 @@ async fn most_written(world: &World, before: &BTreeMap<String, usize>) -> Result
 
 #[tokio::test]
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
-async fn an_outage_is_told_slowly_and_delays_nobody() -> Result<()> {
+async fn an_outage_is_written_and_delays_nobody() -> Result<()> {
     World::run_crowded("host outage", async |world| {
         let (bad, other) = two_hosts(world).await?;
         let down = Instant::now();
         let asked = bad.outside.count("GET");
         bad.refuse();
-        let objects = wait_until_unknown(world, &bad, "ExternalUnreachable").await?;
+        wait_until_unknown(world, &bad, "ExternalUnreachable").await?;
         let requests = bad.outside.count("GET") - asked;
         let by_second = bad.requests_by_second(down);
         ensure!(
             requests <= REQUESTS_IN_OUTAGE,
             "a host that answers nothing was asked {requests} times: {by_second:?}"
         );
-        ensure_slow(&transitions(&objects)?)?;
         bad.hang();
         wait_until_unknown(world, &bad, "PollTimedOut").await?;
         world.nothing_is_written_for(Duration::from_secs(3)).await?;
@@ -231,7 +202,7 @@ async fn a_flapping_host_costs_few_writes() -> Result<()> {
         let minutes = usize::try_from(began.elapsed().as_secs() / 60)?;
         ensure!(most <= 6 + minutes + 1, "an object was written {most} times in {minutes} whole minutes of flapping");
 
-        // Another host's outage does not wait behind the slots that the flapping reserved.
+        // Another host's outage is written without a wait.
         let down = Instant::now();
         other.refuse();
         wait::until("the other host's objects to be Unknown", wait::DEADLINE, async || {

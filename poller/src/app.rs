@@ -117,7 +117,6 @@ impl Program {
             },
             slots: CallSlots::default(),
             patience: settings.clean_up.clean_up_after,
-            slow_lane: Arc::default(),
             rights,
             events,
             metrics: Metrics::register(&mut registry),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use drift_api::names::POLLER_MANAGER;
 use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 use drift_kube::access::rights::RightsNeeded;
 use drift_kube::cleanup::{CleanedObjects, NotedSelections};
 use drift_kube::client::ResolvedKind;
@@ -30,6 +31,9 @@ use drift_language::Target;
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::finding::Finding;
 use drift_poller::engine::judgement::observation::Observation;
+use drift_poller::engine::object::object_state::ObjectState;
+use drift_poller::engine::object::object_store::ObjectStore;
+use drift_poller::engine::schedule::Now;
 use drift_poller::run::attestation::AttestationList;
 use drift_poller::run::context::Context;
 use drift_poller::run::metrics::{Metrics, of_outcome};
@@ -147,7 +151,6 @@ fn context() -> Arc<Context> {
         },
         slots: CallSlots::default(),
         patience: Duration::from_secs(600),
-        slow_lane: Arc::default(),
         rights: RightsNeeded::default(),
         events,
         metrics: Metrics::register(&mut registry),
@@ -191,6 +194,32 @@ fn a_poll_that_changes_nothing_allocates_little() {
     let each = (counted.count_total + polls / 2) / polls;
     println!("{polls} polls, {each} allocations and {} bytes each", counted.bytes_total / polls);
     assert!(each <= ALLOCATIONS, "{each} allocations a poll");
+}
+
+/// Objects of the memory test.
+const MANY: usize = 10_000;
+
+/// Bytes that the engine may keep of a quiet object, of up to 100,000: 1,089 on 29 November 2026.
+const BYTES_OF_AN_OBJECT: i64 = 1_200;
+
+#[test]
+fn a_quiet_object_takes_little_memory() {
+    let (target, mut objects) = (target("127.0.0.1:1"), None);
+    let at = |seconds| Now { moment: Moment::from_start(seconds), wall: Duration::from_secs(1_700_000_000) + seconds };
+    let seen: Vec<_> = (0..MANY).map(|number| object(&target, number)).collect();
+    let counted = allocation_counter::measure(|| {
+        let objects = objects.insert(ObjectStore::new(target.clone()));
+        for object in &seen {
+            let (uid, now) = (object.id.uid.clone(), at(Duration::from_secs(60)));
+            objects.see(object.clone(), now);
+            let begun = objects.update(&uid, now.moment, |state| state.begin_poll(now)).unwrap();
+            objects.update(&uid, now.moment, |state| state.finish_poll(begun, Finding::InSync, now.moment));
+            assert_eq!(objects.update(&uid, now.moment, |state| state.next_write(now.moment)), Some(None));
+        }
+    });
+    let each = counted.bytes_current / i64::try_from(MANY).unwrap();
+    println!("{each} bytes of an object, {} of them its state", size_of::<ObjectState>());
+    assert!(each <= BYTES_OF_AN_OBJECT, "{each} bytes of an object");
 }
 
 /// Rules for each way of identifying items and fields of a response.

@@ -1,11 +1,10 @@
 //! The claim of `adopt` as a record, as a patch, and in words.
 
-use drift_api::condition::{
-    Claim, CorrectedReason, CorrectionStatus, ObservedReason, PatchBase, StatusFields, condition_patch,
-};
+use drift_api::condition::{Claim, CorrectedReason, CorrectionStatus, ObservedReason, StatusFields};
 use drift_api::identity::ResourceName;
 use drift_api::names::GIVE_UP_ANNOTATION;
 use drift_api::object::LeanObject;
+use drift_api::object::status_patch::condition_patch;
 use drift_language::Target;
 use drift_poller::engine::judgement::rendered::appraise;
 use json_patch::Patch;
@@ -88,14 +87,8 @@ fn is_understood(record: &CorrectionStatus) -> bool {
 /// which an identity may be made, move no generation.
 #[must_use]
 pub(super) fn claim_patch(object: &LeanObject, record: &CorrectionStatus, now: &str) -> Patch {
-    let base = PatchBase {
-        uid: &object.id.uid,
-        resource_version: &object.resource_version,
-        generation: object.generation,
-        conditions: &object.conditions,
-    };
     let Some(condition) = record.to_condition(object.conditions.corrected(), now) else { return Patch::default() };
-    let mut patch = condition_patch(&base, object.conditions.corrected.as_deref(), &condition, &StatusFields::NONE);
+    let mut patch = condition_patch(object, object.generation, &condition, &StatusFields::NONE);
     let version = object.resource_version.to_string();
     let test = json!([{"op": "test", "path": "/metadata/resourceVersion", "value": version}]);
     let mut whole: Patch = serde_json::from_value(test).unwrap_or_default();

@@ -45,7 +45,6 @@ pub struct ObjectMemory {
     deleting: bool,
     /// Last status that is known to have been on the object: this process wrote it, or found it when it first saw the
     /// object.
-    /// Boxed: most objects have none.
     written: Option<Box<CorrectionStatus>>,
     /// Outdated retry request: already answered, or present before the object needed a retry.
     retry_seen: Option<SharedText>,
@@ -56,7 +55,6 @@ pub struct ObjectMemory {
     /// Newest transition time of all verdicts seen on the object.
     newest_verdict: TransitionTime,
     /// Verdict that is held back, and the time since when.
-    /// Boxed: almost always `None`.
     held_verdict: Option<Box<(Condition, Moment)>>,
 }
 
@@ -227,7 +225,6 @@ impl ObjectMemory {
         if reason == Some(ObservedReason::InSync) && !object.deleting {
             self.delay.end_doubt();
         }
-        self.give_room_back(now);
         let used_up = current.as_ref().is_some_and(|current| current.tag.unhealed >= allowed_attempts);
         // A failed poll does not show if another replacement is needed.
         let exhausted = || {
@@ -244,12 +241,6 @@ impl ObjectMemory {
             }
             self.see_retry_request(object.retry_requested());
         }
-    }
-
-    /// Drops records that are too old to cause a delay.
-    pub fn give_room_back(&mut self, now: Moment) {
-        self.delay.give_room_back(now);
-        self.writes.give_room_back(now);
     }
 
     /// Adopts a status with a higher correction number than ours: an earlier process wrote it, or we did and the

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use drift_api::object::status_patch::removal_patch;
 use drift_api::{CorrectionStatus, FieldPaths, LeanObject};
 use drift_kube::process::kill_point::reach;
 use drift_kube::{Cleaner, KillPoint, KindName, ResolvedKind, WriteError};
@@ -58,7 +59,7 @@ impl Cleaner for ConditionCleaner {
         self.0.ensure_may_act()?;
         let writer = self.0.writer(kind.clone(), FieldPaths::default());
         let call = writer.slots.enter().await;
-        writer.remove_condition(&call, &object, placed).await.map(drop)
+        writer.patch_status(&call, &object.id, removal_patch(&object, placed)).await.map(drop)
     }
 }
 

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use drift_api::condition::{PatchBase, StatusFields, condition_patch, removal_patch};
+use drift_api::condition::StatusFields;
 use drift_api::identity::{ObjectRef, ResourceName};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::status_patch::{condition_patch, removal_patch};
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
@@ -261,15 +262,9 @@ impl Acting {
             Write::Status(status, _) | Write::Outcome(status, _) => {
                 let placed = object.conditions.corrected.as_deref();
                 let condition = status.to_condition(object.conditions.corrected(), &scene.clock.wall());
-                let base = PatchBase {
-                    uid: &object.id.uid,
-                    resource_version: &object.resource_version,
-                    generation: None,
-                    conditions: &object.conditions,
-                };
                 let patch = match (condition, placed) {
-                    (Some(condition), placed) => Some(condition_patch(&base, placed, &condition, &StatusFields::NONE)),
-                    (None, placed) => placed.map(|placed| removal_patch(&base, placed)),
+                    (Some(condition), _) => Some(condition_patch(object, None, &condition, &StatusFields::NONE)),
+                    (None, placed) => placed.map(|placed| removal_patch(object, placed)),
                 };
                 self.patch(object, (patch, true), fault, scene)
             }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::condition::{PatchBase, removal_patch};
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::status_patch::removal_patch;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::finalizer_patches::release_patch;
 use drift_language::Target;
@@ -60,12 +60,6 @@ impl Collector {
 fn remove_conditions(name: &str, object: &LeanObject, scene: &mut Scene<'_>) -> bool {
     let placed = object.conditions.observed.as_ref().or(object.conditions.corrected.as_deref());
     let Some(placed) = placed else { return true };
-    let base = PatchBase {
-        uid: &object.id.uid,
-        resource_version: &object.resource_version,
-        generation: None,
-        conditions: &object.conditions,
-    };
-    let written = scene.api.patch(name, &removal_patch(&base, placed), true);
+    let written = scene.api.patch(name, &removal_patch(object, placed), true);
     written.is_ok_and(|written| remove_conditions(name, &LeanObject::prune(&written, &FieldPaths::default()), scene))
 }

@@ -3,7 +3,7 @@
 //! It performs the effects of the engines in the order of the history. A poll or write in progress waits for its next
 //! step, so that any event can happen in between. It decides nothing.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,10 +11,9 @@ use std::time::Duration;
 
 use drift_api::UnwrittenWord;
 use drift_api::attestation::Attestation;
-use drift_api::condition::{
-    Condition, ConditionStatus, DesiredHash, ObservedReason, PatchBase, StatusFields, condition_patch,
-};
+use drift_api::condition::{Condition, ConditionKind, ConditionStatus, DesiredHash, ObservedReason};
 use drift_api::identity::Uid;
+use drift_api::names::DRIFT_OBSERVED;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
@@ -22,15 +21,16 @@ use drift_language::{Target, TargetState};
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Failure, Finding, Found};
+use drift_poller::engine::object::object_state::Update;
 use drift_poller::engine::poll::http_reading::{Progress, Reading};
 use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::engine::poll::request::Request;
 use drift_poller::engine::schedule::Now;
-use drift_poller::engine::writes::slow_lane::SlowLane;
 use drift_poller::engine::writes::write_attempts::{self, WriteOutcome};
 use drift_poller::engine::{self, Effect, EndedWrite, Input, PollOrder, PollResult, Postponed, SharedState};
 use drift_systems::HttpReply;
-use serde_json::Value;
+use json_patch::Patch;
+use serde_json::{Value, json};
 
 use crate::api_server::{ApiServer, Refusal};
 use crate::calls::{Clock, Dispatch, Scene, call};
@@ -47,7 +47,6 @@ const POLLED_FOR: Duration = Duration::from_secs(600);
 
 /// One target's share of the state that all targets of the simulated poller use.
 struct Shared {
-    slow_lane: Rc<RefCell<SlowLane>>,
     paused_until: Rc<Cell<Moment>>,
 }
 
@@ -62,14 +61,6 @@ impl SharedState for Shared {
     }
 
     fn take_read(&mut self, _now: Moment) {}
-
-    fn reserve_slow_write(&mut self, now: Moment) -> Moment {
-        self.slow_lane.borrow_mut().reserve(now)
-    }
-
-    fn give_back_slow_write(&mut self, slot: Moment) {
-        self.slow_lane.borrow_mut().give_back(slot);
-    }
 }
 
 /// A running target.
@@ -116,7 +107,8 @@ impl AtWork {
                 self.own_words.entry(result.uid.clone()).or_default().extend(observed);
             }
             Input::WriteEnded(write) if write.outcome == WriteOutcome::Written => {
-                self.own_words.insert(write.before.id.uid.clone(), vec![write.begun.condition.clone()]);
+                let written = write.object.as_ref().and_then(|object| object.conditions.observed().cloned());
+                self.own_words.insert(write.before.id.uid.clone(), Vec::from_iter(written));
             }
             _ => {}
         }
@@ -170,7 +162,7 @@ struct Task {
 
 enum Step {
     Poll(Box<PollOrder>),
-    Write(Box<EndedWrite>),
+    Write(Box<Update>),
     ReadAnew(Box<LeanObject>),
     /// The end, which the engine does not know yet.
     Ended(Input),
@@ -180,7 +172,6 @@ enum Step {
 #[derive(Default)]
 pub(crate) struct Poller {
     targets: BTreeMap<&'static str, AtWork>,
-    slow_lane: Rc<RefCell<SlowLane>>,
     /// End of the pause of the external system's host.
     paused_until: Rc<Cell<Moment>>,
     tasks: Vec<Task>,
@@ -211,19 +202,14 @@ impl Poller {
         clock: Clock,
     ) {
         self.targets.retain(|name, at_work| {
-            let is_same = targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash);
-            if !is_same {
-                at_work.engine.end();
-            }
-            is_same
+            targets.get(name).is_some_and(|target| target.document_hash == at_work.target.document_hash)
         });
         let active = &mut self.active;
         active.retain(|name, _| self.targets.contains_key(name.as_str()));
         for (name, target) in targets {
             if !self.targets.contains_key(name) {
                 self.texts += 1;
-                let (slow_lane, paused_until) = (self.slow_lane.clone(), self.paused_until.clone());
-                let shared = Shared { slow_lane, paused_until };
+                let shared = Shared { paused_until: self.paused_until.clone() };
                 let engine = engine::Target::new(target.clone(), shared);
                 let (target, text) = (target.clone(), self.texts);
                 let (left, own_words, in_sync) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
@@ -282,10 +268,10 @@ impl Poller {
             }
             let step = match effect {
                 Effect::Poll(order) => Step::Poll(order),
-                Effect::Write(before, begun) => {
-                    at_work.own_words.entry(before.id.uid.clone()).or_default().push(begun.condition.clone());
-                    let (before, outcome) = (*before, WriteOutcome::Unavailable);
-                    Step::Write(Box::new(EndedWrite { before, begun, object: None, outcome }))
+                Effect::Write(update) => {
+                    let uid = update.object.id.uid.clone();
+                    at_work.own_words.entry(uid).or_default().extend(condition_in(&update.patch));
+                    Step::Write(update)
                 }
                 Effect::ReadAnew(known) => Step::ReadAnew(known),
                 Effect::Attest(Some(attestation)) => {
@@ -319,13 +305,13 @@ impl Poller {
                 task.step = Step::Ended(Input::PollEnded(Box::new(poll(&at_work.target, *order, fault, scene))));
                 self.tasks.push(task);
             }
-            (Step::Write(mut write), _) => {
+            (Step::Write(update), _) => {
                 // A sent write takes effect even if its sender no longer waits.
-                let (outcome, object) = send(&write.before, &write.begun.condition, fault, scene);
+                let (outcome, object) = send(&update, fault, scene);
                 let fields = self.targets.get(task.target).map(|at_work| at_work.target.poll_fields.clone());
-                write.object = object.map(|object| LeanObject::prune(&object, &fields.unwrap_or_default()));
-                write.outcome = outcome;
-                task.step = Step::Ended(Input::WriteEnded(write));
+                let object = object.map(|object| LeanObject::prune(&object, &fields.unwrap_or_default()));
+                let ended = EndedWrite { before: update.object, object, outcome };
+                task.step = Step::Ended(Input::WriteEnded(Box::new(ended)));
                 self.tasks.push(task);
             }
             (Step::ReadAnew(known), Some(at_work)) => {
@@ -432,25 +418,16 @@ fn judge(
 }
 
 /// Sends the patch, and after a conflict the live read that follows.
-fn send(
-    before: &LeanObject,
-    condition: &Condition,
-    fault: Fault,
-    scene: &mut Scene<'_>,
-) -> (WriteOutcome, Option<Value>) {
-    let base = PatchBase {
-        uid: &before.id.uid,
-        resource_version: &before.resource_version,
-        generation: before.generation,
-        conditions: &before.conditions,
-    };
-    let patch = condition_patch(&base, before.conditions.observed.as_ref(), condition, &StatusFields::NONE);
+fn send(update: &Update, fault: Fault, scene: &mut Scene<'_>) -> (WriteOutcome, Option<Value>) {
+    let Update { object: before, patch } = update;
     let api: &mut ApiServer = scene.api;
     let current = api.objects.get(&*before.id.name).cloned();
     let refusal =
         write_attempts::Refusal { sentence: "a missing right".to_owned(), word: UnwrittenWord::RightsMissing };
-    let written = call(fault, api, |api| api.patch(&before.id.name, &patch, true));
-    scene.ledger.note_verdict(before, condition, current.as_ref(), scene.api);
+    let written = call(fault, api, |api| api.patch(&before.id.name, patch, true));
+    if let Some(condition) = condition_in(patch) {
+        scene.ledger.note_verdict(before, &condition, current.as_ref(), scene.api);
+    }
     match written {
         Ok(object) => (WriteOutcome::Written, Some(object)),
         Err(Refusal::Moved) => (WriteOutcome::Moved, scene.api.read(&before.id.name, &before.id.uid)),
@@ -458,6 +435,14 @@ fn send(
         Err(Refusal::Refused) => (WriteOutcome::Refused(refusal), None),
         Err(Refusal::Unavailable) => (WriteOutcome::Unavailable, None),
     }
+}
+
+/// Returns the condition `driftObserved` that a patch writes.
+fn condition_in(patch: &Patch) -> Option<Condition> {
+    let operations = json!(patch);
+    let mut values = operations.as_array()?.iter().map(|operation| &operation["value"]);
+    let written = values.find(|value| value["type"] == DRIFT_OBSERVED)?;
+    Some(Condition::from_json(ConditionKind::Observed, written))
 }
 
 fn now_of(clock: Clock) -> Now {

@@ -1,10 +1,10 @@
 //! The stages of an object with `ready: true`, which the Go tests in `e2e/readiness` hold against kstatus and the health
 //! script of the guide.
 
-use drift_api::condition::{
-    Conditions, CorrectedReason, ObservedReason, PatchBase, StatusFields, Tag, Verdict, condition_patch,
-    readiness_writes,
-};
+use drift_api::condition::{CorrectedReason, ObservedReason, StatusFields, Tag, Verdict, readiness_writes};
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::status_patch::condition_patch;
 use serde_json::{Value, json};
 
 const STAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/readiness/stages.json");
@@ -38,11 +38,12 @@ fn object(reason: ObservedReason, seen: bool, held: Option<CorrectedReason>) -> 
         "status": {"conditions": Vec::from_iter(record)}});
     let tag = Tag { seen, ready: true, ..Tag::default() };
     let verdict = Verdict { reason, text: "text".into(), tag, generation: Some(1) };
-    let conditions = Conditions::from_status(object.get("status"));
-    let base = PatchBase { uid: "u", resource_version: &"1".into(), generation: Some(1), conditions: &conditions };
+    let mut fields_read = FieldPaths::default();
+    fields_read.readiness = true;
+    let read = LeanObject::prune(&object, &fields_read);
     let fields: StatusFields = [("observedGeneration", json!(1))].into_iter().collect();
-    let fields = fields.with_entries(readiness_writes(&verdict, &conditions, true, NOW));
-    let patch = condition_patch(&base, None, &verdict.to_condition(None, NOW), &fields);
+    let fields = fields.with_entries(readiness_writes(&verdict, &read.conditions, true, NOW));
+    let patch = condition_patch(&read, Some(1), &verdict.to_condition(None, NOW), &fields);
     json_patch::patch(&mut object, &patch).expect("the patch fits");
     object
 }

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Attestation, LeanObject, Moment, ObjectId, ObjectView, Uid, Unwritten};
+use drift_api::{Attestation, Condition, LeanObject, Moment, ObjectId, ObjectView, Uid, Unwritten};
 
-use super::input::EndedWrite;
 use crate::engine::collection::requests::{RequestKey, Unnamed};
 use crate::engine::hints::HintOutcome;
-use crate::engine::object::object_state::{BegunPoll, BegunWrite};
+use crate::engine::object::object_state::{BegunPoll, Update};
 use crate::engine::poll::entity_tag::EntityTag;
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::{Prepared, Request};
+use crate::engine::writes::announcement::Announcement;
 
 /// One action for the shell.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub enum Effect {
     Poll(Box<PollOrder>),
     /// Traverse the target's collection for these objects.
     Traverse(TraversalOrder),
-    /// Write the condition if the object still has this state.
-    Write(Box<LeanObject>, BegunWrite),
+    /// Write a verdict.
+    Write(Box<Update>),
     /// Read an object live because a list returned an older version than the known one.
     ReadAnew(Box<LeanObject>),
     /// Add the target to the list of attested targets with this attestation, or remove it.
@@ -80,6 +80,17 @@ pub struct Member {
     pub key: String,
 }
 
+/// A written verdict.
+#[derive(Debug)]
+pub struct WrittenVerdict {
+    /// Object before the write.
+    pub before: LeanObject,
+    /// Written condition.
+    pub condition: Condition,
+    /// Event to send about it.
+    pub announcement: Option<Announcement>,
+}
+
 /// One notification for people.
 #[derive(Debug)]
 pub enum Report {
@@ -89,8 +100,10 @@ pub enum Report {
     Postponed,
     /// A hint was processed.
     Hinted(HintOutcome),
-    /// A write ended.
-    Written(Box<EndedWrite>),
+    /// A write ended, with this label of the metric.
+    WriteEnded(&'static str),
+    /// A verdict was written.
+    Written(Box<WrittenVerdict>),
     /// The API server refuses writes to this object, with this reason.
     WriteRefused(ObjectId, String),
     /// Too many consecutive writes of an object lost a race.

@@ -10,7 +10,7 @@ use drift_language::cel::SecretValues;
 use crate::engine::collection::requests::RequestKey;
 use crate::engine::hints::Hint;
 use crate::engine::judgement::finding::{Failure, Found};
-use crate::engine::object::object_state::{BegunPoll, BegunWrite};
+use crate::engine::object::object_state::BegunPoll;
 use crate::engine::poll::entity_tag::Tagged;
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::writes::write_attempts::WriteOutcome;
@@ -98,10 +98,7 @@ pub struct Postponed {
 pub struct EndedWrite {
     /// State that the write was based on.
     pub before: LeanObject,
-    /// Content of the write.
-    pub begun: BegunWrite,
-    /// Newest known state: the response to the write, or a live read after a lost race. `None` in a report, because the
-    /// engine took it.
+    /// Newest known state: the response to the write, or a live read after a lost race.
     pub object: Option<LeanObject>,
     /// Result of the write.
     pub outcome: WriteOutcome,

@@ -15,7 +15,7 @@ mod shared_state;
 mod target;
 pub mod writes;
 
-pub use effect::{Effect, Member, PollOrder, Report, TraversalOrder};
+pub use effect::{Effect, Member, PollOrder, Report, TraversalOrder, WrittenVerdict};
 pub use input::{EndedTraversal, EndedWrite, Input, PollResult, Postponed};
 pub use shared_state::SharedState;
 pub use target::Target;

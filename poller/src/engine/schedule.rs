@@ -64,13 +64,6 @@ pub fn tick_of(interval: Duration) -> Duration {
 pub struct Schedule {
     phase: Phase,
     regular: Moment,
-    /// Boxed: most objects are polled only at their regular times.
-    deviation: Option<Box<Deviation>>,
-}
-
-/// A deviation from the regular time of a poll.
-#[derive(Clone, Copy, Debug)]
-struct Deviation {
     wanted: Option<Moment>,
     last_prompt: Option<Moment>,
     not_before: Moment,
@@ -78,20 +71,12 @@ struct Deviation {
     edited_at: Option<Moment>,
 }
 
-impl Deviation {
-    const NONE: Self = Self { wanted: None, last_prompt: None, not_before: Moment::START, edited_at: None };
-
-    /// Returns true if it may still delay a poll after that moment.
-    fn lasts(&self, now: Moment) -> bool {
-        self.not_before > now || self.last_prompt.is_some_and(|last| last + PROMPT_SPACING > now)
-    }
-}
-
 impl Schedule {
     /// Creates a schedule whose first regular poll is at the next phase.
     #[must_use]
     pub fn new(phase: Phase, now: Now) -> Self {
-        Self { phase, regular: phase.next(now), deviation: None }
+        let regular = phase.next(now);
+        Self { phase, regular, wanted: None, last_prompt: None, not_before: Moment::START, edited_at: None }
     }
 
     /// Follows this phase after the next poll. Returns true if it is another one.
@@ -115,8 +100,7 @@ impl Schedule {
 
     /// Requests a poll as soon as prompt polls of this object may begin.
     pub fn want_promptly(&mut self, now: Moment) {
-        let last_prompt = self.deviation.as_ref().and_then(|deviation| deviation.last_prompt);
-        self.want_at(last_prompt.map_or(now, |last| now.max(last + PROMPT_SPACING)));
+        self.want_at(self.last_prompt.map_or(now, |last| now.max(last + PROMPT_SPACING)));
     }
 
     /// Requests a poll after `wait`, or at the next regular one if that is earlier.
@@ -131,14 +115,13 @@ impl Schedule {
 
     /// Blocks polls until `moment`, so that a correction can settle.
     pub fn hold_until(&mut self, moment: Moment) {
-        let deviation = self.deviate();
-        deviation.not_before = deviation.not_before.max(moment);
+        self.not_before = self.not_before.max(moment);
     }
 
     /// Blocks polls until an edit has settled, because the object's own operator needs time for it. Successive edits
     /// delay the poll by at most `EDITS_SETTLE` times that. Returns the end of the delay.
     pub fn settle_edit(&mut self, settle: Duration, now: Moment) -> Moment {
-        let first = *self.deviate().edited_at.get_or_insert(now);
+        let first = *self.edited_at.get_or_insert(now);
         let settled = (now + settle).min(first + settle.saturating_mul(EDITS_SETTLE));
         self.hold_until(settled);
         settled
@@ -146,36 +129,27 @@ impl Schedule {
 
     /// Returns true if a poll is wanted before its regular time.
     #[must_use]
-    pub fn is_wanted(&self) -> bool {
-        self.deviation.as_ref().is_some_and(|deviation| deviation.wanted.is_some())
+    pub const fn is_wanted(&self) -> bool {
+        self.wanted.is_some()
     }
 
     /// Returns the time of the next poll.
     #[must_use]
     pub fn due(&self) -> Moment {
-        let Some(deviation) = &self.deviation else { return self.regular };
-        deviation.wanted.map_or(self.regular, |wanted| wanted.min(self.regular)).max(deviation.not_before)
+        self.wanted.map_or(self.regular, |wanted| wanted.min(self.regular)).max(self.not_before)
     }
 
     /// Records that the poll that was due begins now.
     pub fn begin(&mut self, now: Now) {
-        if let Some(deviation) = &mut self.deviation {
-            if deviation.wanted.take().is_some_and(|wanted| wanted < self.regular) {
-                deviation.last_prompt = Some(now.moment);
-            }
-            deviation.edited_at = None;
+        if self.wanted.take().is_some_and(|wanted| wanted < self.regular) {
+            self.last_prompt = Some(now.moment);
         }
-        self.deviation.take_if(|deviation| !deviation.lasts(now.moment));
+        self.edited_at = None;
         self.regular = self.phase.next(now);
     }
 
     fn want_at(&mut self, moment: Moment) {
-        let deviation = self.deviate();
-        deviation.wanted = Some(deviation.wanted.map_or(moment, |wanted| wanted.min(moment)));
-    }
-
-    fn deviate(&mut self) -> &mut Deviation {
-        self.deviation.get_or_insert_with(|| Box::new(Deviation::NONE))
+        self.wanted = Some(self.wanted.map_or(moment, |wanted| wanted.min(moment)));
     }
 }
 

@@ -15,10 +15,4 @@ pub trait SharedState {
 
     /// Counts a read against the target's rate.
     fn take_read(&mut self, now: Moment);
-
-    /// Reserves the next time in the lane of slow writes.
-    fn reserve_slow_write(&mut self, now: Moment) -> Moment;
-
-    /// Releases a reserved time for other writes.
-    fn give_back_slow_write(&mut self, slot: Moment);
 }

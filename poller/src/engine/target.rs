@@ -17,7 +17,6 @@ use super::input::Input;
 use super::shared_state::SharedState;
 use crate::engine::collection::requests::CollectionRequests;
 use crate::engine::hints::{Hint, Hints};
-use crate::engine::object::object_state::NextWrite;
 use crate::engine::object::object_store::ObjectStore;
 use crate::engine::object::overview::{Question, TargetOverview, overview};
 use crate::engine::schedule::{Now, tick_of};
@@ -81,14 +80,14 @@ impl<P: SharedState> Target<P> {
     pub fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
         match input {
             Input::Seen(object) => self.take_seen(*object, now),
-            Input::Left(uid) => self.leave(&uid, now.moment),
-            Input::Skipped(object) => self.skip(&object.id, now.moment),
+            Input::Left(uid) => self.leave(&uid),
+            Input::Skipped(object) => self.skip(&object.id),
             Input::Listed => self.note_listed(now.moment),
             Input::Alive { since } => self.objects.note_alive(since),
             Input::ReadAnew(live) => self.take_read_anew(live, now),
             Input::PollEnded(result) => self.end_poll(*result, now.moment),
             Input::TraversalEnded(traversal) => self.end_traversal(traversal, now.moment),
-            Input::WriteEnded(write) => self.end_write(write, now),
+            Input::WriteEnded(write) => self.end_write(*write, now),
             Input::StateChanged { state, polled_for } => self.take_state(state, polled_for, now.moment),
             Input::Hint(hint) => self.take_hint(&hint, now.moment),
             Input::Tick => self.tick(now),
@@ -112,12 +111,6 @@ impl<P: SharedState> Target<P> {
     #[must_use]
     pub fn overview(&self, question: &Question, now: Now) -> TargetOverview {
         overview(&self.text, self.objects.states(), question, now)
-    }
-
-    /// Releases the target's times in the lane of slow writes. The engine is not used after this.
-    pub fn end(&mut self) {
-        let slots: Vec<Moment> = self.objects.slow_slots().collect();
-        slots.into_iter().for_each(|slot| self.shared.give_back_slow_write(slot));
     }
 
     fn report(&mut self, report: Report) {
@@ -147,9 +140,9 @@ impl<P: SharedState> Target<P> {
     fn attend_object(&mut self, uid: &Uid, now: Now) {
         let updated = self.objects.update(uid, now.moment, |state| {
             state.notice_silence(now.moment);
-            (state.next_write(now.moment), state.flapping_is_news())
+            (state.next_write(now.moment).is_some_and(|at| at <= now.moment), state.flapping_is_news())
         });
-        let Some((next, flapping_is_news)) = updated else { return };
+        let Some((may_write, flapping_is_news)) = updated else { return };
         if let Some(state) = self.objects.state(uid) {
             let is_due = state.poll_due().is_some_and(|due| due <= now.moment);
             if flapping_is_news {
@@ -159,17 +152,10 @@ impl<P: SharedState> Target<P> {
                 self.objects.queue_poll(uid);
             }
         }
-        match next {
-            NextWrite::Write(verdict, urgency) if self.may_write(uid, urgency, now.moment) => {
-                if self.has_room_for_write() {
-                    self.begin_write(uid, &verdict, urgency, now);
-                } else {
-                    self.objects.queue_write(uid, now.moment);
-                }
-            }
-            // An urgency that ended releases its slow slot, so that the next outage reserves a new one.
-            NextWrite::Nothing | NextWrite::NotBefore(_) => self.leave_slow_lane(uid, now.moment),
-            NextWrite::Write(..) => {}
+        if may_write && self.has_room_for_write() {
+            self.begin_write(uid, now);
+        } else if may_write {
+            self.objects.queue_write(uid, now.moment);
         }
     }
 

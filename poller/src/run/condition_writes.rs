@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use drift_api::object::status_patch::removal_patch;
 use drift_api::{FieldPaths, LeanObject, UnwrittenWord};
 use drift_kube::access::lacks_right;
 use drift_kube::process::kill_point::reach;
 use drift_kube::{CallSlot, Cleaner, KillPoint, ObjectWriter, ResolvedKind, WriteError};
 
 use crate::engine::EndedWrite;
-use crate::engine::object::object_state::BegunWrite;
+use crate::engine::object::object_state::Update;
 use crate::engine::writes::write_attempts::{Refusal, WriteOutcome};
 use crate::run::context::Context;
 
@@ -19,13 +20,12 @@ use crate::run::context::Context;
 const WITHOUT_STATUS: &str =
     "the API server finds the object and not its /status; its kind has to have the status subresource";
 
-/// Writes the condition for a poll target if the object still has the state `before`.
-pub async fn write(writer: &ObjectWriter, target: &str, before: LeanObject, begun: BegunWrite) -> EndedWrite {
+/// Writes a verdict of this target.
+pub async fn write(writer: &ObjectWriter, target: &str, update: Update) -> EndedWrite {
+    let Update { object: before, patch } = update;
     let slot = writer.slots.enter().await;
-    let (observed, generation) = (before.conditions.observed.as_ref(), before.generation);
     reach(KillPoint::PollerBeforeCondition);
-    let written =
-        writer.write_condition(&slot, (&before, generation), observed, (&begun.condition, &begun.fields)).await;
+    let written = writer.patch_status(&slot, &before.id, patch).await;
     reach(KillPoint::PollerAfterCondition);
     let (object, outcome) = match written {
         Ok(object) => (Some(object), WriteOutcome::Written),
@@ -45,7 +45,7 @@ pub async fn write(writer: &ObjectWriter, target: &str, before: LeanObject, begu
         Err(WriteError::Refused(sentence)) => (None, WriteOutcome::Refused(refusal(sentence))),
     };
     let object = object.map(|object| object.read_after(&before).kept_as(&before));
-    EndedWrite { before, begun, object, outcome }
+    EndedWrite { before, object, outcome }
 }
 
 fn refusal(sentence: String) -> Refusal {
@@ -76,6 +76,6 @@ impl Cleaner for VerdictCleaner {
         let Some(placed) = &object.conditions.observed else { return Ok(()) };
         let writer = self.0.writer(kind.clone(), FieldPaths::default());
         let slot = writer.slots.enter().await;
-        writer.remove_condition(&slot, &object, placed).await.map(drop)
+        writer.patch_status(&slot, &object.id, removal_patch(&object, placed)).await.map(drop)
     }
 }

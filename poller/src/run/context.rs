@@ -1,6 +1,6 @@
 //! State that all parts of the poller share for one term of leadership. `app` creates it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -12,7 +12,6 @@ use drift_kube::{
 };
 use tokio::sync::watch;
 
-use crate::engine::writes::slow_lane::SlowLane;
 use crate::run::attestation::AttestationList;
 use crate::run::hint_inbox::webhooks::Webhooks;
 use crate::run::metrics::Metrics;
@@ -37,8 +36,6 @@ pub struct Context {
     pub slots: CallSlots,
     /// Time without a target that selects an object, or without a live text of its target, before it counts as left.
     pub patience: Duration,
-    /// Lane for writes that no program waits for.
-    pub slow_lane: Arc<Mutex<SlowLane>>,
     /// Permissions that targets need.
     pub rights: RightsNeeded,
     /// Writer of Events for people.

@@ -12,7 +12,7 @@ use drift_kube::process::clock;
 use drift_kube::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, Right, RightsNews};
 use drift_language::Target;
 
-use crate::engine::EndedWrite;
+use crate::engine::WrittenVerdict;
 use crate::engine::writes::announcement::Announcement;
 use crate::run::context::Context;
 
@@ -61,15 +61,16 @@ impl ObjectNotices {
     }
 
     /// Reports a written verdict: a log line, and an Event for a transition.
-    pub(crate) fn verdict(&mut self, write: &EndedWrite) {
-        self.log_verdict(&write.before.id, &write.begun.condition);
-        let is_anothers = self.corrects && write.before.conditions.held_by_another().is_some();
-        let Some(announcement) = write.begun.announcement.filter(|_| !is_anothers) else { return };
+    pub(crate) fn verdict(&mut self, written: &WrittenVerdict) {
+        let WrittenVerdict { before, condition, announcement } = written;
+        self.log_verdict(&before.id, condition);
+        let is_anothers = self.corrects && before.conditions.held_by_another().is_some();
+        let Some(announcement) = announcement.filter(|_| !is_anothers) else { return };
         let kind = match announcement {
             Announcement::DriftObserved => NoticeKind::Warning,
             Announcement::DriftCleared => NoticeKind::Normal,
         };
-        self.emit(&write.before.id, kind, announcement.reason(), "Poll", write.begun.condition.message.to_string());
+        self.emit(&before.id, kind, announcement.reason(), "Poll", condition.message.to_string());
     }
 
     fn log_verdict(&mut self, object: &ObjectId, condition: &Condition) {

@@ -148,11 +148,9 @@ impl TargetActor {
                     async move { Input::TraversalEnded(traverse(&context.outside, &target, &rate, order).await) },
                 );
             }
-            Effect::Write(before, begun) => {
+            Effect::Write(update) => {
                 let (writer, target) = (self.writer.clone(), self.target.clone());
-                self.begin(
-                    async move { Input::WriteEnded(Box::new(write(&writer, &target.name, *before, begun).await)) },
-                );
+                self.begin(async move { Input::WriteEnded(Box::new(write(&writer, &target.name, *update).await)) });
             }
             Effect::ReadAnew(known) => {
                 let (writer, target) = (self.writer.clone(), self.target.clone());
@@ -171,9 +169,8 @@ impl TargetActor {
 }
 
 impl Drop for TargetActor {
-    /// Removes the target's attestation and releases its times in the slow lane, also after a panic.
+    /// Removes the target's attestation, also after a panic.
     fn drop(&mut self) {
-        self.engine.end();
         self.context.attestations.set(&self.target, None);
         self.context.attestations.set_unwritten(&self.target.name, None);
         self.context.unnamed.forget(&self.target.name);

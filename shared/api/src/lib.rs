@@ -25,8 +25,8 @@ pub use collections::fifo::Fifo;
 pub use collections::shared_text::SharedText;
 pub use condition::{
     Claim, ClaimedName, Condition, ConditionStatus, Conditions, CorrectedReason, CorrectionStatus, CurrentVerdict,
-    DesiredHash, DifferingFields, NotedSecrets, ObservedReason, PatchBase, Placed, PollRequest, SecretMark,
-    SecretMarks, StatusFields, StoredIds, Tag, TransitionTime, UnseenCreate, Verdict,
+    DesiredHash, DifferingFields, NotedSecrets, ObservedReason, Placed, PollRequest, SecretMark, SecretMarks,
+    StatusFields, StoredIds, Tag, TransitionTime, UnseenCreate, Verdict,
 };
 pub use held_corrections::{
     BreakerCounts, HeldCorrections, HeldObject, Hold, ObjectHold, ObjectReason, TargetHold, TargetHolds,
@@ -50,6 +50,7 @@ pub use secrets::labelled_secrets::{CredentialError, LabelledSecret, LabelledSec
 pub use short_hash::short_hash;
 pub use timing::backoff::{Backoff, Series};
 pub use timing::moment::Moment;
+pub use timing::quiet_budget::QuietBudget;
 pub use timing::token_bucket::TokenBucket;
 pub use timing::work_queue::WorkQueue;
 pub use unwritten::{Doubt, Unwritten, UnwrittenTargets, UnwrittenWord};

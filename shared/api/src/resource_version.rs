@@ -37,15 +37,6 @@ impl ResourceVersion {
             Kept::Text(text) => VersionNumber::of(text),
         }
     }
-
-    /// Returns it as a 64-bit number, or `None` if it is not the canonical text of one.
-    #[must_use]
-    pub const fn short_number(&self) -> Option<u64> {
-        match self.0 {
-            Kept::Number(number) => Some(number),
-            Kept::Text(_) => None,
-        }
-    }
 }
 
 impl From<&str> for ResourceVersion {
@@ -77,15 +68,6 @@ mod tests {
             prop_assert_eq!(version.to_string(), &*text);
             prop_assert_eq!(version == ResourceVersion::from(&*other), text == other);
             prop_assert_eq!(version.number(), VersionNumber::of(&text));
-        }
-    }
-
-    #[test]
-    fn only_a_plain_number_is_kept_as_one() {
-        let short = |text: &str| ResourceVersion::from(text).short_number();
-        assert_eq!([short("0"), short("18446744073709551615")], [Some(0), Some(u64::MAX)]);
-        for text in ["", "007", "+5", "18446744073709551616", "a"] {
-            assert_eq!(short(text), None, "{text}");
         }
     }
 }

@@ -5,10 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use drift_api::condition::{condition_patch, removal_patch};
-use drift_api::{
-    Backoff, Condition, FieldPaths, LeanObject, Moment, ObjectId, PatchBase, Placed, Series, StatusFields,
-};
+use drift_api::{Backoff, FieldPaths, LeanObject, Moment, ObjectId, Series};
 use json_patch::Patch;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -151,35 +148,6 @@ impl ObjectWriter {
         }
     }
 
-    /// Writes the condition in place of `placed`, the current one of `object`, and the fields besides the conditions.
-    /// With `generation` the write requires it.
-    ///
-    /// # Errors
-    /// [`WriteError`]: `Moved` also if the condition changed meanwhile.
-    pub async fn write_condition(
-        &self,
-        slot: &CallSlot,
-        (object, generation): (&LeanObject, Option<i64>),
-        placed: Option<&Placed>,
-        (condition, fields): (&Condition, &StatusFields),
-    ) -> Result<LeanObject, WriteError> {
-        let patch = condition_patch(&base(object, generation), placed, condition, fields);
-        self.patch_status(slot, object, patch).await
-    }
-
-    /// Removes the condition at `placed`.
-    ///
-    /// # Errors
-    /// Returns a [`WriteError`].
-    pub async fn remove_condition(
-        &self,
-        slot: &CallSlot,
-        object: &LeanObject,
-        placed: &Placed,
-    ) -> Result<LeanObject, WriteError> {
-        self.patch_status(slot, object, removal_patch(&base(object, None), placed)).await
-    }
-
     /// Patches the object itself: finalizers.
     ///
     /// # Errors
@@ -203,28 +171,18 @@ impl ObjectWriter {
         self.objects.merge(&self.kind, id, patch, manager, &self.fields).await
     }
 
-    async fn patch_status(
-        &self,
-        _slot: &CallSlot,
-        object: &LeanObject,
-        patch: Patch,
-    ) -> Result<LeanObject, WriteError> {
+    /// Patches the status of an object: a condition and the fields that are written with it.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` also if the condition changed meanwhile.
+    pub async fn patch_status(&self, _slot: &CallSlot, id: &ObjectId, patch: Patch) -> Result<LeanObject, WriteError> {
         self.ensure_leading()?;
-        self.slots.heed(self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await)
+        self.slots.heed(self.objects.patch_status(&self.kind, id, patch, &self.fields).await)
     }
 
     /// Checked with the slot, right before the write.
     fn ensure_leading(&self) -> Result<(), WriteError> {
         if self.leadership.is_held() { Ok(()) } else { Err(WriteError::NotLeading) }
-    }
-}
-
-fn base(object: &LeanObject, generation: Option<i64>) -> PatchBase<'_> {
-    PatchBase {
-        uid: &object.id.uid,
-        resource_version: &object.resource_version,
-        generation,
-        conditions: &object.conditions,
     }
 }
 
@@ -234,7 +192,6 @@ mod tests {
     use std::time::Duration;
 
     use axum::body::Body;
-    use drift_api::condition::{ObservedReason, Tag, Verdict};
     use futures::FutureExt;
     use http::{Response, StatusCode};
     use kube::core::ApiResource;
@@ -305,21 +262,10 @@ mod tests {
         let (client, log) = client(|_| async { reply(200, &json!({})) }.boxed());
         let writer = writer(client);
         let slot = writer.slots.enter().await;
-        let entry = json!({"type": "driftObserved", "status": "False", "reason": "InSync", "message": ""});
-        let object = json!({"metadata": {"uid": "u", "name": "n", "namespace": "a", "resourceVersion": "1"},
-            "status": {"conditions": [entry]}});
+        let object = json!({"metadata": {"uid": "u", "name": "n", "namespace": "a", "resourceVersion": "1"}});
         let object = LeanObject::prune(&object, &FieldPaths::default());
-        let placed = object.conditions.observed.clone();
-        let verdict =
-            Verdict { reason: ObservedReason::FieldsDiffer, text: "".into(), tag: Tag::default(), generation: None };
-        let condition = verdict.to_condition(None, "2026-01-01T00:00:00Z");
-        let written =
-            writer.write_condition(&slot, (&object, None), placed.as_ref(), (&condition, &StatusFields::NONE)).await;
+        let written = writer.patch_status(&slot, &object.id, Patch(Vec::new())).await;
         assert!(matches!(written, Err(WriteError::NotLeading)), "{written:?}");
-        if let Some(placed) = &placed {
-            let removed = writer.remove_condition(&slot, &object, placed).await;
-            assert!(matches!(removed, Err(WriteError::NotLeading)), "{removed:?}");
-        }
         let patched = writer.patch(&slot, &object, Patch(Vec::new())).await;
         assert!(matches!(patched, Err(WriteError::NotLeading)), "{patched:?}");
         assert_eq!(log.lines(), Vec::<String>::new());

@@ -2,10 +2,11 @@
 //!
 //! Schemas are not enough: CEL rules, admission policies and webhooks decide too.
 
-use drift_api::condition::{Condition, PatchBase, StatusFields, condition_patch};
+use drift_api::condition::{Condition, StatusFields};
 use drift_api::names::PERSON_MANAGER;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::status_patch::condition_patch;
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{CallError, ObjectClient, ObjectPages, WriteError};
 use drift_kube::kinds::lost_field;
@@ -106,13 +107,7 @@ async fn try_once(
     kind: &ResolvedKind,
     (object, sent): (&LeanObject, &Condition),
 ) -> Result<Value, CallError> {
-    let base = PatchBase {
-        uid: &object.id.uid,
-        resource_version: &object.resource_version,
-        generation: None,
-        conditions: &object.conditions,
-    };
-    let patch = condition_patch(&base, object.conditions.observed.as_ref(), sent, &StatusFields::default());
+    let patch = condition_patch(object, None, sent, &StatusFields::NONE);
     ObjectClient::new(client.clone(), PERSON_MANAGER).try_status(kind, &object.id, patch).await
 }
 

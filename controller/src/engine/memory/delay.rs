@@ -11,7 +11,7 @@ use std::time::Duration;
 use drift_api::{Moment, Series};
 
 use crate::engine::corrections::{Action, AskedFor, Correction, Doubt, Held, Outcome, Uncertainty};
-use tried::{NOTHING, Tried};
+use tried::Tried;
 
 /// Corrections of an object count towards its delay for this long. It is twice the longest delay, so that a war that
 /// has slowed down to the longest delay still counts as one.
@@ -33,19 +33,10 @@ pub struct Delay {
     first_seen: Moment,
     /// Time of the last edit or deletion of the object.
     edited: Moment,
-    /// Boxed: most objects have no attempts.
-    tried: Option<Box<Tried>>,
+    tried: Tried,
 }
 
 impl Delay {
-    fn tried(&self) -> &Tried {
-        self.tried.as_deref().unwrap_or(&NOTHING)
-    }
-
-    fn tried_mut(&mut self) -> &mut Tried {
-        self.tried.get_or_insert_with(|| Box::new(Tried::NOTHING))
-    }
-
     /// Creates a delay without attempts.
     #[must_use]
     pub fn new(now: Moment) -> Self {
@@ -54,7 +45,7 @@ impl Delay {
 
     /// Records the start of a correction.
     pub fn begin(&mut self, now: Moment) {
-        let begun = &mut self.tried_mut().begun;
+        let begun = &mut self.tried.begun;
         begun.push_back(now);
         while begun.len() > KEPT_ATTEMPTS {
             begun.pop_front();
@@ -63,25 +54,25 @@ impl Delay {
 
     /// Removes the last start, because the correction was called off before anything was sent.
     pub fn call_off(&mut self) {
-        self.tried_mut().begun.pop_back();
+        self.tried.begun.pop_back();
     }
 
     /// Delays corrections until this time, as the external system requested.
     pub fn hold_until(&mut self, until: Moment) {
-        let tried = self.tried_mut();
+        let tried = &mut self.tried;
         tried.not_before = tried.not_before.max(Some(until));
     }
 
     /// Delays corrections until this time, because another Job of the object is still running.
     pub fn await_job(&mut self, until: Moment) {
-        self.tried_mut().awaited_job = Some(until);
+        self.tried.awaited_job = Some(until);
         self.hold_until(until);
     }
 
     /// Returns the reason why a correction may not begin yet.
     #[must_use]
     pub fn awaits(&self, now: Moment) -> Held {
-        if self.tried().awaited_job.is_some_and(|until| now < until) { Held::JobUnfinished } else { Held::Delayed }
+        if self.tried.awaited_job.is_some_and(|until| now < until) { Held::JobUnfinished } else { Held::Delayed }
     }
 
     /// Records the end of a correction.
@@ -89,12 +80,12 @@ impl Delay {
         if outcome.sent_nothing() {
             // The correction does not count, and earlier doubts remain.
             self.call_off();
-            let tried = self.tried_mut();
+            let tried = &mut self.tried;
             tried.unsent = tried.unsent.saturating_add(1);
             tried.unsent_at = now;
             return;
         }
-        let tried = self.tried_mut();
+        let tried = &mut self.tried;
         tried.unsent = 0;
         tried.hastened = false;
         match outcome {
@@ -132,55 +123,43 @@ impl Delay {
     /// Ends the delay after unsent corrections, because the missing input may be present. Returns true if there was
     /// such a delay.
     pub fn send_anew(&mut self) -> bool {
-        self.tried.as_mut().is_some_and(|tried| std::mem::take(&mut tried.unsent) > 0)
+        std::mem::take(&mut self.tried.unsent) > 0
     }
 
     /// Ends the pause before the next correction, once. It is a courtesy towards other writers, so a person may shorten
     /// it. A doubt, a running Job and a delay that the external system requested remain.
     pub fn hasten(&mut self) {
-        self.tried_mut().hastened = true;
+        self.tried.hastened = true;
     }
 
     /// Returns true if the last correction could not be sent.
     #[must_use]
     pub fn could_not_send(&self) -> bool {
-        self.tried().unsent > 0
+        self.tried.unsent > 0
     }
 
     /// Returns the end of the delay after unsent corrections; [`Moment::START`] if there is none.
     #[must_use]
     pub fn unsent_until(&self) -> Moment {
-        let Tried { unsent, unsent_at, .. } = self.tried();
+        let Tried { unsent, unsent_at, .. } = &self.tried;
         if *unsent == 0 { Moment::START } else { *unsent_at + Series::NOTHING_SENT.delay(*unsent) }
     }
 
     /// Ends all doubts after a definite outcome, or once the object is in sync.
     pub fn end_doubt(&mut self) {
-        self.tried.iter_mut().for_each(|tried| tried.end_doubt());
-    }
-
-    /// Drops records that are too old to cause a delay.
-    pub fn give_room_back(&mut self, now: Moment) {
-        self.tried.take_if(|tried| tried.is_past(now));
-    }
-
-    #[cfg(test)]
-    pub(in crate::engine) const fn has_room_taken(&self) -> bool {
-        self.tried.is_some()
+        self.tried.end_doubt();
     }
 
     /// Drops the outcome in doubt, so that the next correction is not its retry.
     pub fn forget_doubt(&mut self) {
-        self.tried.iter_mut().for_each(|tried| tried.forget_doubt());
+        self.tried.forget_doubt();
     }
 
     /// Records an edit or a deletion of the object, after which earlier attempts count less.
     pub fn note_edit(&mut self, now: Moment) {
         self.edited = now;
-        if let Some(tried) = &mut self.tried {
-            tried.unsent = 0;
-            tried.doubtful = tried.doubtful.min(MOST_FOR_FORMER_SPECS);
-        }
+        self.tried.unsent = 0;
+        self.tried.doubtful = self.tried.doubtful.min(MOST_FOR_FORMER_SPECS);
     }
 
     /// Returns the time of the last edit, or of the first sight of the object. Earlier events are unknown.
@@ -192,39 +171,39 @@ impl Delay {
     /// Returns true if the last correction's outcome is open, so that what follows is its retry.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
-        self.tried().doubtful > 0
+        self.tried.doubtful > 0
     }
 
     /// Returns true if a Job was created for exactly this request and its end was not seen.
     #[must_use]
     pub fn left_unseen(&self, asked_for: &AskedFor) -> bool {
-        self.tried().unseen_job.as_ref() == Some(asked_for)
+        self.tried.unseen_job.as_ref() == Some(asked_for)
     }
 
     /// Returns true if requests with another `correct_hash` are in doubt. The next request would be a different one,
     /// and the external system may have executed the first.
     #[must_use]
     pub fn doubts_another(&self, correct_hash: u64) -> bool {
-        self.tried().doubtful_hash.is_some_and(|doubtful| doubtful != correct_hash)
+        self.tried.doubtful_hash.is_some_and(|doubtful| doubtful != correct_hash)
     }
 
     /// Returns true if requests with this hash created a resource whose name was lost. Each retry would
     /// create another one.
     #[must_use]
     pub fn lost_what_it_made(&self, correct_hash: u64) -> bool {
-        self.tried().unstored_hash == Some(correct_hash)
+        self.tried.unstored_hash == Some(correct_hash)
     }
 
     /// The same for requests with any hash.
     #[must_use]
     pub fn lost_something(&self) -> bool {
-        self.tried().unstored_hash.is_some()
+        self.tried.unstored_hash.is_some()
     }
 
     /// Returns the start of the last correction, or the first sight of the object if this process began none.
     #[must_use]
     pub fn last_begun(&self) -> Moment {
-        self.tried().begun.back().copied().unwrap_or(self.first_seen)
+        self.tried.begun.back().copied().unwrap_or(self.first_seen)
     }
 
     /// Returns the earliest start of the next correction. The pause since the last one follows from the largest of
@@ -233,7 +212,7 @@ impl Delay {
     /// requested applies too. A request to [hasten](Self::hasten) ends the pause of all counts but that of doubts.
     #[must_use]
     pub fn ready_at(&self, ineffective: u32, now: Moment) -> Moment {
-        let tried = self.tried();
+        let tried = &self.tried;
         let recent = || tried.begun.iter().filter(|begun| !now.is_past(**begun, WINDOW));
         let for_this_spec = recent().filter(|begun| **begun >= self.edited).count();
         let count = for_this_spec.max(recent().count().min(MOST_FOR_FORMER_SPECS as usize));
@@ -246,12 +225,12 @@ impl Delay {
     /// Returns true if a deletion with these requests was answered and is not done.
     #[must_use]
     pub fn has_undone_deletion(&self, correct_hash: u64) -> bool {
-        self.tried().undone_hash == Some(correct_hash)
+        self.tried.undone_hash == Some(correct_hash)
     }
 
     /// Returns the earliest start of the next deletion.
     #[must_use]
     pub fn deletion_ready_at(&self, now: Moment) -> Moment {
-        self.ready_at(self.tried().deletions_undone, now)
+        self.ready_at(self.tried.deletions_undone, now)
     }
 }

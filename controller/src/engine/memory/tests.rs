@@ -37,24 +37,6 @@ fn a_war_backs_off_by_its_last_ten_minutes() {
     assert_eq!(begun, [0, 0, 2, 8, 26, 80, 242, 542, 842]);
 }
 
-#[test]
-fn what_was_tried_long_ago_is_forgotten() {
-    let mut memory = ObjectMemory::new(at(0), None);
-    let observe = |memory: &mut ObjectMemory, now| memory.observe(&bare_object(), None, 10, at(now));
-    memory.begin(at(0), None);
-    memory.finish(&correction(Action::Update), &Outcome::Applied, at(0));
-    observe(&mut memory, 3599);
-    assert!(memory.delay.has_room_taken());
-    memory.begin(at(3599), None);
-    memory.finish(&correction(Action::Update), &doubtful(None), at(3599));
-    observe(&mut memory, 9000);
-    assert!(memory.delay.is_in_doubt() && memory.delay.has_room_taken());
-    memory.delay.end_doubt();
-    observe(&mut memory, 9000);
-    assert!(!memory.delay.has_room_taken());
-    assert_eq!(memory.delay.ready_at(3, at(9000)), at(6), "by the first sight, as of one that was never tried");
-}
-
 /// Returns the start times of eight corrections if the object is edited after each of them.
 fn corrections_of_edits(
     generation: impl Fn(u64) -> Option<i64>,

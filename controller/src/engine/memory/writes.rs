@@ -5,124 +5,93 @@
 
 use std::time::Duration;
 
-use drift_api::{Backoff, Moment, Series, TokenBucket};
-
-/// Burst of writes outside of corrections, such as restoring a lost status or the finalizer. Equal to the poller's
-/// burst for its condition.
-const REPAIRS_AT_ONCE: u32 = 6;
-
-/// Refill interval after the burst: a war with another writer heals nothing.
-const REPAIR_EVERY: Duration = Duration::from_secs(60);
+use drift_api::{Backoff, Moment, QuietBudget, Series};
 
 /// A race counts as over if this long after its delay no other race was lost. The next race then begins without delay.
-/// Equal to [`REPAIR_EVERY`], because a race has the same cause.
 const RACE_PAST_AFTER: Duration = Duration::from_secs(60);
 
-/// Delays for the writes to one object. Boxed: few objects have refused, overtaken or repairing writes.
-#[derive(Clone, Debug, Default)]
-pub struct WritePace {
-    counted: Option<Box<Counted>>,
-}
-
+/// Delays for the writes to one object.
 #[derive(Clone, Debug)]
-struct Counted {
-    repairs: TokenBucket,
+pub struct WritePace {
+    /// Budget for writes outside of corrections, such as restoring a lost status or the finalizer.
+    repairs: QuietBudget,
     status_refusals: Backoff,
     finalizer_refusals: Backoff,
     races: Backoff,
 }
 
-impl Counted {
-    const fn new(now: Moment) -> Self {
+impl Default for WritePace {
+    fn default() -> Self {
         Self {
-            repairs: TokenBucket::full(REPAIRS_AT_ONCE, REPAIR_EVERY, now),
+            repairs: QuietBudget::default(),
             status_refusals: Backoff::new(Series::WRITE_REFUSED),
             finalizer_refusals: Backoff::new(Series::WRITE_REFUSED),
             races: Backoff::new(Series::RACE_LOST),
         }
     }
-
-    fn is_past(&self, now: Moment) -> bool {
-        // A refusal is kept until a write succeeds, because only the first in a row is reported.
-        let refusals = [&self.status_refusals, &self.finalizer_refusals];
-        let are_races_past = self.races.failures() == 0 || self.races.ready_at() + RACE_PAST_AFTER <= now;
-        self.repairs.is_full(now) && are_races_past && refusals.into_iter().all(|backoff| backoff.failures() == 0)
-    }
 }
 
 impl WritePace {
-    fn counted(&mut self, now: Moment) -> &mut Counted {
-        self.counted.get_or_insert_with(|| Box::new(Counted::new(now)))
-    }
-
-    /// Drops records that are too old to cause a delay.
-    pub fn give_room_back(&mut self, now: Moment) {
-        self.counted.take_if(|counted| counted.is_past(now));
-    }
-
     /// Records a successful status write.
     pub fn land_status(&mut self) {
-        if let Some(counted) = &mut self.counted {
-            counted.status_refusals.reset();
-            counted.races.reset();
-        }
+        self.status_refusals.reset();
+        self.races.reset();
     }
 
     /// Records a successful write that only added or removed the finalizer.
     pub fn land_finalizer(&mut self, now: Moment) {
-        let counted = self.counted(now);
-        counted.finalizer_refusals.reset();
-        counted.races.reset();
+        self.finalizer_refusals.reset();
+        self.races.reset();
         self.count_repair(now);
     }
 
     /// Counts a successful write outside of corrections.
     pub fn count_repair(&mut self, now: Moment) {
-        // Without a token, the write was decided before the last one succeeded. The next one waits.
-        let _ = self.counted(now).repairs.take(now);
+        self.repairs.spend(now);
     }
 
     /// Records a refused status write. Returns true for the first in a row, which is reported.
     pub fn refuse_status(&mut self, now: Moment) -> bool {
-        let refusals = &mut self.counted(now).status_refusals;
-        refusals.fail(now);
-        refusals.failures() == 1
+        self.status_refusals.fail(now);
+        self.status_refusals.failures() == 1
     }
 
     /// Records a refused write of the finalizer alone. Returns true for the first in a row, which is reported.
     pub fn refuse_finalizer(&mut self, now: Moment) -> bool {
-        let refusals = &mut self.counted(now).finalizer_refusals;
-        refusals.fail(now);
-        refusals.failures() == 1
+        self.finalizer_refusals.fail(now);
+        self.finalizer_refusals.failures() == 1
     }
 
     /// Records that another writer was faster, or that the API server did not respond.
     pub fn lose_race(&mut self, now: Moment) {
-        self.counted(now).races.fail(now);
+        if self.races.failures() > 0 && self.races.ready_at() + RACE_PAST_AFTER <= now {
+            self.races.reset();
+        }
+        self.races.fail(now);
     }
 
     /// Returns the earliest next status write after refusals.
     #[must_use]
     pub fn status_ready_at(&self) -> Moment {
-        self.counted.as_ref().map_or(Moment::START, |counted| counted.status_refusals.ready_at())
+        self.status_refusals.ready_at()
     }
 
     /// Returns the earliest next write of the finalizer alone after refusals.
     #[must_use]
     pub fn finalizer_ready_at(&self) -> Moment {
-        self.counted.as_ref().map_or(Moment::START, |counted| counted.finalizer_refusals.ready_at())
+        self.finalizer_refusals.ready_at()
     }
 
     /// Returns the earliest next write of any kind after lost races.
     #[must_use]
     pub fn races_ready_at(&self) -> Moment {
-        self.counted.as_ref().map_or(Moment::START, |counted| counted.races.ready_at())
+        self.races.ready_at()
     }
 
     /// Returns the earliest next write outside of corrections.
     #[must_use]
     pub fn repair_ready_at(&self, now: Moment) -> Moment {
-        self.counted.as_ref().map_or(now, |counted| counted.repairs.available_at(now))
+        self.repairs.available_at(now)
     }
 }
 
@@ -142,17 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_past_takes_no_room() {
+    fn a_race_long_past_delays_no_later_one() {
         let mut writes = WritePace::default();
-        writes.land_finalizer(at(0));
-        writes.give_room_back(at(59));
-        assert!(writes.counted.is_some(), "the repair still counts");
-        writes.refuse_status(at(60));
-        writes.give_room_back(at(600));
-        assert!(writes.counted.is_some(), "the refusal still counts");
-        writes.land_status();
-        writes.give_room_back(at(600));
-        assert!(writes.counted.is_none());
+        (0..5).for_each(|_| writes.lose_race(at(0)));
+        assert_eq!(writes.races_ready_at(), at(1));
+        writes.lose_race(at(60));
+        assert_eq!(writes.races_ready_at(), at(62), "still the same race");
+        writes.lose_race(at(122));
+        assert_eq!(writes.races_ready_at(), at(122));
     }
 
     #[test]

@@ -34,9 +34,6 @@ struct ObjectEntry {
     evidence: ReadEvidence,
 }
 
-/// A program stores up to 100,000 of these. Box fields that few objects need.
-const _: () = assert!(size_of::<ObjectEntry>() <= 512);
-
 /// Facts for a decision from outside of the object's target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedFacts {
@@ -229,11 +226,6 @@ impl ObjectStore {
     #[must_use]
     pub fn memory_of(&self, uid: &Uid) -> Option<&ObjectMemory> {
         self.known.get(uid).map(|known| &known.memory)
-    }
-
-    /// Drops records that are too old to cause a delay, also for objects without events.
-    pub fn give_room_back(&mut self, now: Moment) {
-        self.known.values_mut().for_each(|known| known.memory.give_room_back(now));
     }
 
     /// Returns the object as a claimant. A claim that is being written already counts.

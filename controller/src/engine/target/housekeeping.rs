@@ -1,4 +1,4 @@
-//! Work on all objects of a target at once: the attestation, the breaker, Secrets, and old records.
+//! Work on all objects of a target at once: the attestation, the breaker, and Secrets.
 
 use std::time::Duration;
 
@@ -18,10 +18,6 @@ pub(super) const HOUSEKEEPING: Duration = Duration::from_secs(5);
 /// watches the result.
 const LOOK_AT_SECRETS: Duration = Duration::from_secs(1);
 
-/// Interval of the search for outdated records in the memory of the objects. The longest-lived record counts
-/// for an hour.
-const GIVE_ROOM_BACK: Duration = Duration::from_secs(60);
-
 /// Times of the periodic work.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
@@ -29,8 +25,6 @@ pub(super) struct Schedule {
     pub(super) housekeeping: Moment,
     /// Time of the next check of Secrets, if an object waits for one.
     secrets: Moment,
-    /// Time of the next search for outdated records.
-    room: Moment,
 }
 
 impl<P: SharedState> Target<P> {
@@ -98,14 +92,6 @@ impl<P: SharedState> Target<P> {
         self.report(Report::Deletions { count, oldest });
     }
 
-    /// Runs less often than housekeeping, because it visits all objects.
-    fn give_room_back(&mut self, now: Moment) {
-        if now >= self.schedule.room {
-            self.schedule.room = now + GIVE_ROOM_BACK;
-            self.objects.give_room_back(now);
-        }
-    }
-
     pub(super) fn housekeep_if_due(&mut self, now: Now) {
         if now.moment >= self.schedule.housekeeping {
             self.schedule.housekeeping = now.moment + HOUSEKEEPING;
@@ -118,7 +104,6 @@ impl<P: SharedState> Target<P> {
     }
 
     fn housekeep(&mut self, now: Now) {
-        self.give_room_back(now.moment);
         self.report_deletions(now.wall);
         self.report_scope_wait(now.moment);
         self.report_holds();

@@ -1,5 +1,6 @@
 //! Writes of an execution to its object, and the reports about them.
 
+use drift_api::object::status_patch::{condition_patch, removal_patch};
 use drift_api::{CorrectedReason, CorrectionStatus, LeanObject, StatusFields};
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::reach;
@@ -88,15 +89,14 @@ impl Executor {
         status: &CorrectionStatus,
         stored: &StatusFields,
     ) -> (&'static str, Result<LeanObject, WriteError>) {
-        let (writer, placed) = (&self.writer, object.conditions.corrected.as_deref());
-        match (status.to_condition(object.conditions.corrected(), &clock::wall_seconds()), placed) {
+        let placed = object.conditions.corrected.as_deref();
+        let (kind, patch) = match (status.to_condition(object.conditions.corrected(), &clock::wall_seconds()), placed) {
             // The status names the generation acted on, so the write does not test the current generation.
-            (Some(condition), placed) => {
-                ("note", writer.write_condition(call, (object, None), placed, (&condition, stored)).await)
-            }
-            (None, Some(placed)) => ("note_removal", writer.remove_condition(call, object, placed).await),
-            (None, None) => ("note_removal", Err(WriteError::Moved)),
-        }
+            (Some(condition), _) => ("note", condition_patch(object, None, &condition, stored)),
+            (None, Some(placed)) => ("note_removal", removal_patch(object, placed)),
+            (None, None) => return ("note_removal", Err(WriteError::Moved)),
+        };
+        (kind, self.writer.patch_status(call, &object.id, patch).await)
     }
 }
 

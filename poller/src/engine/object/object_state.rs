@@ -9,15 +9,13 @@ mod writing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{
-    ConditionStatus, CurrentVerdict, LeanObject, Moment, ObservedReason, TransitionTime, UnwrittenWord, Verdict,
-};
+use drift_api::{ConditionStatus, CurrentVerdict, LeanObject, Moment, ObservedReason, TransitionTime, UnwrittenWord};
 
 pub use polling::{BegunPoll, EndedPoll};
-pub use writing::BegunWrite;
+pub use writing::Update;
 
 use crate::engine::judgement::verdict::Known;
-use crate::engine::judgement::{Basis, Confirmation, Failure, Flapping, Rendered};
+use crate::engine::judgement::{Basis, Confirmation, Failure, Rendered};
 use crate::engine::object::deletion::awaits_absence;
 use crate::engine::object::found_objects::Standing;
 use crate::engine::object::owed_verdicts::Affair;
@@ -26,7 +24,6 @@ use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::poll_settings::PollSettings;
 use crate::engine::schedule::{Now, Schedule};
-use crate::engine::writes::urgency::Urgency;
 use writing::Writing;
 
 /// Intervals without a complete poll after which the current verdict is too old to keep.
@@ -71,21 +68,12 @@ enum Owing {
     ForItself,
 }
 
-/// Next write of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NextWrite {
-    /// There is nothing to write.
-    Nothing,
-    /// Ask again at this time.
-    NotBefore(Moment),
-    /// Write this condition with this urgency.
-    Write(Verdict, Urgency),
-}
-
-/// One object and its poll state. There are very many, so rarely used parts are boxed.
+/// One object and its poll state.
 #[derive(Debug)]
 pub struct ObjectState {
     object: LeanObject,
+    /// Current verdict of the object, if it is ours.
+    current: Option<CurrentVerdict>,
     rendered: Rendered,
     /// K and the changed secrets, in the form of the [`Basis`].
     correction: u64,
@@ -106,7 +94,7 @@ pub struct ObjectState {
     counted: Standing,
     /// True if a person confirmed the loss of the resource by a request that is no time.
     confirms_loss: bool,
-    last_failure: Option<Box<Failure>>,
+    last_failure: Option<Failure>,
     last_heard: Moment,
     /// Start of the running poll.
     polling: Option<Moment>,
@@ -115,20 +103,15 @@ pub struct ObjectState {
     /// True if a poll was requested since the running one began, so that its result is no answer.
     asked_meanwhile: bool,
     /// Entity tag of the state that was last in sync.
-    tag: Option<Box<RememberedTag>>,
+    tag: Option<RememberedTag>,
     /// Rendered request of its polls, kept only if they are frequent.
     prepared: Option<Arc<Prepared>>,
     /// Last finding about the object in its current state.
     known: Option<KnownFinding>,
-    /// Boxed: almost always `None`, because most objects are up to date.
-    writing: Option<Box<Writing>>,
-    flapping: Flapping,
+    writing: Writing,
     /// True if another writer changed or removed our condition since it was last correct.
     disturbed: bool,
 }
-
-/// A program stores up to 100,000 of these. Box fields that few objects need.
-const _: () = assert!(size_of::<ObjectState>() <= 512);
 
 impl ObjectState {
     /// Creates the state of a new object.
@@ -165,8 +148,7 @@ impl ObjectState {
             tag: None,
             prepared: None,
             known: None,
-            writing: owes.then(|| Box::new(Writing::owing(owing))),
-            flapping: Flapping::default(),
+            writing: Writing::owing(owes.then_some(owing)),
             disturbed: false,
             correction: basis.correction,
             moved: basis.moved,
@@ -174,6 +156,7 @@ impl ObjectState {
             created: basis.created,
             is_of_newer_version: object.conditions.are_of_newer_version(),
             object: object.kept(),
+            current,
             rendered,
             settings,
         };
@@ -182,8 +165,8 @@ impl ObjectState {
         if arrival == Arrival::Later || may_be_late || is_asked || !state.is_in_sync_as_desired() {
             state.schedule.want_promptly(now.moment);
         }
-        let is_verified = current.as_ref().is_some_and(|current| current.tag.correction >= state.correction);
-        let is_judged = current.as_ref().is_some_and(|current| current.generation == state.object.generation);
+        let is_verified = state.current.as_ref().is_some_and(|current| current.tag.correction >= state.correction);
+        let is_judged = state.current.as_ref().is_some_and(|current| current.generation == state.object.generation);
         if state.correction > 0 && !is_verified || state.settings.settles_edits && !is_judged {
             state.settle_from(now.moment);
         }
@@ -208,9 +191,9 @@ impl ObjectState {
     /// present verdict cannot be written.
     #[must_use]
     pub fn owes_verdict(&self, now: Moment) -> Option<Affair> {
-        match self.writing().owing.filter(|_| self.is_polled()) {
+        match self.writing.owing.filter(|_| self.is_polled()) {
             _ if self.is_of_newer_version => Some(Affair::OfObject),
-            Some(Owing::Since(_)) if !self.writing().attempts.are_refused() => Some(Affair::OfTarget),
+            Some(Owing::Since(_)) if !self.writing.attempts.are_refused() => Some(Affair::OfTarget),
             Some(_) => Some(Affair::OfObject),
             None => self.unwritten(now).map(|_| Affair::OfObject),
         }
@@ -222,21 +205,21 @@ impl ObjectState {
         if self.is_of_newer_version {
             return Some(UnwrittenWord::NewerVersion);
         }
-        self.writing().attempts.unwritten(now).filter(|_| self.is_polled())
+        self.writing.attempts.unwritten(now).filter(|_| self.is_polled())
     }
 
     /// Returns the time at which to ask for [`Self::unwritten`] again.
     #[must_use]
     pub fn overdue_at(&self, now: Moment) -> Option<Moment> {
-        self.writing().attempts.overdue_at().filter(|overdue| *overdue > now)
+        self.writing.attempts.overdue_at().filter(|overdue| *overdue > now)
     }
 
     /// Returns true if other objects of its target wait for its verdict. That is the case only for a verdict missing
     /// since the start, until a write of it fails or it takes too long.
     #[must_use]
     pub fn is_waited_for(&self, now: Moment) -> bool {
-        let Some(Owing::Since(start)) = self.writing().owing else { return false };
-        self.owes_verdict(now).is_some() && !self.writing().attempts.have_failed() && !now.is_past(start, OWED_AT_MOST)
+        let Some(Owing::Since(start)) = self.writing.owing else { return false };
+        self.owes_verdict(now).is_some() && !self.writing.attempts.have_failed() && !now.is_past(start, OWED_AT_MOST)
     }
 
     /// Returns true if the object has polls and verdicts. While it is being deleted, it has them only where a poll may
@@ -288,26 +271,28 @@ impl ObjectState {
     }
 
     /// Takes in the object from a watch or a read. A state older than the known one is dropped.
-    pub fn see(&mut self, mut object: LeanObject, mut rendered: Rendered, now: Moment) {
+    pub fn see(&mut self, mut object: LeanObject, rendered: Rendered, now: Moment) {
         if object.id != self.object.id || !object.is_as_new_as(&self.object) {
             return;
         }
+        // The queues have the same texts.
+        object.id = self.object.id.clone();
         let before = self.basis();
         let view_differs = object.view != self.object.view;
-        let edited =
-            view_differs && !self.writing().attempts.explain_view(&self.object.view.open(), &object.view.open());
+        let edited = view_differs && !self.writing.attempts.explain_view(&self.object.view.open(), &object.view.open());
         let asked = object.poll_requested().is_some() && object.poll_requested() != self.object.poll_requested();
         self.asked_meanwhile |= asked;
         let retried = self.is_held_loss() && object.retry_requested() != self.object.retry_requested();
         self.confirms_loss |= retried && object.retry_requested().is_some_and(|value| !is_time(value));
         let not_rejected = self.rendered.rejected.is_some() && rendered.rejected.is_none();
-        self.share_equal(&mut object, &mut rendered, view_differs);
-        self.note_foreign_write(&object, now);
+        let current = object.conditions.observed().and_then(CurrentVerdict::read);
+        self.note_condition(&object, current.as_ref(), now);
         let after = Basis::of(&object, rendered.desired_hash);
         self.is_of_newer_version = object.conditions.are_of_newer_version();
-        (self.object, self.rendered) = (object.kept(), rendered);
+        (self.object, self.current, self.rendered) = (object.kept(), current, rendered);
         // A failed poll or a lost race of the verdict leaves the confirmation.
-        self.confirms_loss = self.confirms_loss && !self.current().is_some_and(|current| current.reason.is_absence());
+        self.confirms_loss =
+            self.confirms_loss && !self.current.as_ref().is_some_and(|current| current.reason.is_absence());
         (self.correction, self.moved) = (after.correction, after.moved);
         (self.contradicted, self.created) = (after.contradicted, after.created);
         if after.correction > before.correction {
@@ -327,17 +312,6 @@ impl ObjectState {
         self.believe_bar();
     }
 
-    /// Reuses equal parts of the present state in a new one, which halves the memory.
-    fn share_equal(&self, object: &mut LeanObject, rendered: &mut Rendered, view_differs: bool) {
-        object.id = self.object.id.clone();
-        if !view_differs {
-            object.view.clone_from(&self.object.view);
-        }
-        if rendered.identity == self.rendered.identity {
-            rendered.identity = self.rendered.identity.clone();
-        }
-    }
-
     /// Drops all data that depends on changed parts of the state.
     fn forget_former(&mut self, before: &Basis, view_differs: bool) {
         let after = self.basis();
@@ -348,7 +322,6 @@ impl ObjectState {
             self.disbelieve();
         }
         if !after.has_the_spec_of(before) {
-            self.flapping.begin_anew();
             self.seen.in_sync = false;
         }
         if view_differs || after != *before {
@@ -369,12 +342,7 @@ impl ObjectState {
     }
 
     fn is_in_sync_as_desired(&self) -> bool {
-        self.current().is_some_and(|current| self.basis().is_in_sync_by(&current))
-    }
-
-    /// Returns the current verdict. It is parsed on each call, because storing it would take a tenth of all memory.
-    fn current(&self) -> Option<CurrentVerdict> {
-        self.object.conditions.observed().and_then(CurrentVerdict::read)
+        self.current.as_ref().is_some_and(|current| self.basis().is_in_sync_by(current))
     }
 }
 

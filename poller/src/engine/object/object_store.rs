@@ -2,7 +2,7 @@
 //!
 //! Each object's next wake is in one ordered queue, so that a hundred thousand quiet objects cost nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +14,12 @@ use crate::engine::judgement::finding::Failure;
 use crate::engine::judgement::rendered::{Rendered, appraise};
 use crate::engine::judgement::total_loss::OtherObjects;
 use crate::engine::object::found_objects::{FoundObjects, Standing};
-use crate::engine::object::object_state::{Arrival, BegunPoll, NextWrite, ObjectState};
+use crate::engine::object::object_state::{Arrival, BegunPoll, ObjectState};
 use crate::engine::object::owed_verdicts::{OwingObjects, UnwrittenObjects};
 use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::Now;
 use crate::engine::schedule::poll_settings::PollSettings;
 use crate::engine::schedule::poll_turns::{PollTurn, PollTurns};
-use crate::engine::writes::urgency::Urgency;
 
 /// Maximum time without an event, bookmark or list before a watch counts as dead. The server sends a bookmark about
 /// once a minute, and two may be missed.
@@ -38,7 +37,6 @@ pub struct ObjectStore {
     wakes: WorkQueue,
     polls: PollTurns,
     writes: Fifo,
-    slow_slots: BTreeMap<Uid, Moment>,
     /// All objects at a start, and few objects later.
     owing: OwingObjects,
     unwritten: UnwrittenObjects,
@@ -62,7 +60,6 @@ impl ObjectStore {
             wakes: WorkQueue::default(),
             polls: PollTurns::default(),
             writes: Fifo::default(),
-            slow_slots: BTreeMap::default(),
             owing: OwingObjects::default(),
             unwritten: UnwrittenObjects::default(),
             found: FoundObjects::default(),
@@ -100,7 +97,6 @@ impl ObjectStore {
         }
         self.polls.remove(uid);
         self.writes.leave(uid);
-        self.slow_slots.remove(uid);
         self.wakes.remove(uid);
     }
 
@@ -265,26 +261,6 @@ impl ObjectStore {
         self.writes.call_next()
     }
 
-    /// Returns the reserved time of a slow write, if there is one.
-    #[must_use]
-    pub fn slow_slot(&self, uid: &Uid) -> Option<Moment> {
-        self.slow_slots.get(uid).copied()
-    }
-
-    /// Returns the reserved times of all slow writes.
-    pub fn slow_slots(&self) -> impl Iterator<Item = Moment> {
-        self.slow_slots.values().copied()
-    }
-
-    /// Sets the reserved time of a slow write; `None` clears it.
-    pub fn set_slow_slot(&mut self, uid: &Uid, slot: Option<Moment>, now: Moment) {
-        match slot {
-            Some(slot) => self.slow_slots.insert(uid.clone(), slot),
-            None => self.slow_slots.remove(uid),
-        };
-        self.rearrange(uid, now);
-    }
-
     /// Renders and checks an object, unless the fields that its target reads are unchanged.
     fn appraise(&self, object: &LeanObject) -> Rendered {
         let known = self.states.get(&object.id.uid).filter(|state| state.object().reads_as(object));
@@ -315,15 +291,7 @@ impl ObjectStore {
     fn rearrange(&mut self, uid: &Uid, now: Moment) {
         self.wakes.remove(uid);
         let Some(state) = self.states.get_mut(uid) else { return };
-        let write = match state.next_write(now) {
-            // The slow write is no longer needed, so its reserved time is released.
-            NextWrite::Nothing | NextWrite::NotBefore(_) if self.slow_slots.contains_key(uid) => Some(now),
-            NextWrite::Nothing => None,
-            NextWrite::NotBefore(moment) => Some(moment),
-            NextWrite::Write(_, Urgency::Slow) => Some(self.slow_slots.get(uid).copied().unwrap_or(now)),
-            NextWrite::Write(..) => Some(now),
-        };
-        let write = write.filter(|_| !self.writes.has(uid));
+        let write = state.next_write(now).filter(|_| !self.writes.has(uid));
         let (before, after) = state.count_standing();
         self.found.change(before, after);
         self.owing.set(&state.object().id, state.owes_verdict(now));

@@ -77,9 +77,9 @@ impl EntityTag {
 impl RememberedTag {
     /// Returns the tag to keep after a poll that found the object in sync.
     #[must_use]
-    pub fn after(known: Option<Box<Self>>, tagged: Option<Tagged>) -> Option<Box<Self>> {
+    pub fn after(known: Option<Self>, tagged: Option<Tagged>) -> Option<Self> {
         match tagged? {
-            Tagged::Whole(tag) => Some(Box::new(Self { tag, repeats: 0 })),
+            Tagged::Whole(tag) => Some(Self { tag, repeats: 0 }),
             Tagged::Repeated => known.map(|mut known| {
                 known.repeats = known.repeats.saturating_add(1);
                 known
@@ -160,12 +160,12 @@ mod tests {
         let after = |known, tagged| RememberedTag::after(known, Some(tagged));
         let mut known = after(None, Tagged::Whole(tag("\"a\"")));
         for _ in 0..MAX_REPEATS {
-            assert_eq!(known.as_deref().and_then(RememberedTag::usable), Some(&tag("\"a\"")));
+            assert_eq!(known.as_ref().and_then(RememberedTag::usable), Some(&tag("\"a\"")));
             known = after(known, Tagged::Repeated);
         }
-        assert_eq!(known.as_deref().and_then(RememberedTag::usable), None);
+        assert_eq!(known.as_ref().and_then(RememberedTag::usable), None);
         known = after(known, Tagged::Whole(tag("\"b\"")));
-        assert_eq!(known.as_deref().and_then(RememberedTag::usable), Some(&tag("\"b\"")));
+        assert_eq!(known.as_ref().and_then(RememberedTag::usable), Some(&tag("\"b\"")));
         assert_eq!(RememberedTag::after(known, None), None, "an answer without a name");
         assert_eq!(after(None, Tagged::Repeated), None);
     }

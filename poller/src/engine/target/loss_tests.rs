@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::tests::Alone;
 use crate::engine::effect::Effect;
-use crate::engine::fixtures::{TEXT, at, target};
+use crate::engine::fixtures::{TEXT, at, condition_in, target};
 use crate::engine::input::{EndedWrite, Input, PollResult};
 use crate::engine::judgement::finding::Finding;
 use crate::engine::target::Target;
@@ -97,13 +97,13 @@ impl Scene {
                         let result = PollResult { uid, begun, found, pause: None, tagged: None, known: None, took };
                         self.step(Input::PollEnded(Box::new(result)));
                     }
-                    Effect::Write(before, begun) => {
+                    Effect::Write(update) => {
                         self.writes += 1;
-                        let name = before.id.name.to_string();
-                        let condition = begun.condition.to_json();
+                        let name = update.object.id.name.to_string();
+                        let condition = condition_in(&update.patch).to_json();
                         self.change(&name, |object| object["status"]["conditions"] = json!([condition]));
                         let object = Some(self.lean(&name));
-                        let ended = EndedWrite { before: *before, begun, object, outcome: WriteOutcome::Written };
+                        let ended = EndedWrite { before: update.object, object, outcome: WriteOutcome::Written };
                         self.step(Input::WriteEnded(Box::new(ended)));
                     }
                     _ => {}

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::*;
 use crate::engine::effect::{PollOrder, TraversalOrder};
-use crate::engine::fixtures::{TEXT, at, object, target};
+use crate::engine::fixtures::{TEXT, at, condition_in, object, target};
 use crate::engine::hints::HintOutcome;
 use crate::engine::input::{EndedTraversal, EndedWrite, PollResult, Postponed};
 use crate::engine::judgement::finding::Finding;
-use crate::engine::object::object_state::BegunPoll;
+use crate::engine::object::object_state::{BegunPoll, Update};
 use crate::engine::poll::request::Request;
 use crate::engine::writes::WRITES_AT_ONCE;
 use crate::engine::writes::write_attempts::WriteOutcome;
@@ -37,12 +37,6 @@ impl SharedState for Alone {
     fn take_read(&mut self, _: Moment) {
         self.reads += 1;
     }
-
-    fn reserve_slow_write(&mut self, now: Moment) -> Moment {
-        now
-    }
-
-    fn give_back_slow_write(&mut self, _: Moment) {}
 }
 
 struct Bench {
@@ -88,8 +82,9 @@ impl Bench {
         for effect in self.step(second, Input::Tick) {
             match effect {
                 Effect::Traverse(order) => ticked.traversals.push(order),
-                Effect::Write(before, begun) => {
-                    ticked.writes.push(format!("{} {}", before.id.name, begun.condition.reason));
+                Effect::Write(update) => {
+                    let Update { object, patch } = *update;
+                    ticked.writes.push(format!("{} {}", object.id.name, condition_in(&patch).reason));
                 }
                 _ => {}
             }
@@ -141,17 +136,15 @@ fn a_verdict_is_written_once_and_then_all_is_quiet() {
     let _ = bench.end_poll(41, order, Finding::InSync);
     let effects = bench.step(41, Input::Tick);
     let mut writes = effects.into_iter().filter_map(|effect| match effect {
-        Effect::Write(before, begun) => Some((before, begun)),
+        Effect::Write(update) => Some(update),
         _ => None,
     });
-    let (before, begun) = writes.next().unwrap();
+    let update = writes.next().unwrap();
     assert!(writes.next().is_none());
-    let condition = json!({"type": "driftObserved", "status": begun.condition.status.as_str(), "reason": &*begun.condition.reason,
-        "message": begun.condition.message.to_string(), "observedGeneration": 1, "lastTransitionTime": at(41).date()});
-    let status = json!({"conditions": [condition]});
+    let status = json!({"conditions": [condition_in(&update.patch).to_json()]});
     let mut after = object(&bench.text, "x", &json!({"id": "x", "a": 1}), &status);
     after.resource_version = "2".into();
-    let ended = EndedWrite { before: *before, begun, object: Some(after), outcome: WriteOutcome::Written };
+    let ended = EndedWrite { before: update.object, object: Some(after), outcome: WriteOutcome::Written };
     bench.step(42, Input::WriteEnded(Box::new(ended)));
     let effects = bench.step(42, Input::Tick);
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Write(..) | Effect::Poll(_))), "{effects:?}");

@@ -36,14 +36,14 @@ impl<P: SharedState> Target<P> {
         self.hints.note_object(&mut self.objects, &uid, now.moment);
     }
 
-    pub(super) fn leave(&mut self, uid: &Uid, now: Moment) {
+    pub(super) fn leave(&mut self, uid: &Uid) {
         self.skipped.remove(uid);
-        self.forget(uid, now);
+        self.forget(uid);
     }
 
     /// Skips an object that another target owns (the first by name wins).
-    pub(super) fn skip(&mut self, object: &ObjectId, now: Moment) {
-        self.forget(&object.uid, now);
+    pub(super) fn skip(&mut self, object: &ObjectId) {
+        self.forget(&object.uid);
         self.skipped.insert(object.uid.clone());
         self.report(Report::ClaimedTwice(object.clone()));
     }
@@ -53,8 +53,7 @@ impl<P: SharedState> Target<P> {
         self.hints.note_listed(&mut self.objects, now);
     }
 
-    pub(super) fn forget(&mut self, uid: &Uid, now: Moment) {
-        self.leave_slow_lane(uid, now);
+    pub(super) fn forget(&mut self, uid: &Uid) {
         self.objects.forget(uid);
         self.traversals.forget(uid);
         self.hints.forget(uid);

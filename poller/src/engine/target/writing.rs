@@ -1,15 +1,14 @@
 //! Writes of a target's verdicts: begun as their urgency allows, and processed when they end.
 
-use drift_api::{Moment, Uid, Verdict};
+use drift_api::Uid;
 
 use super::Target;
-use crate::engine::effect::{Effect, Report};
+use crate::engine::effect::{Effect, Report, WrittenVerdict};
 use crate::engine::input::EndedWrite;
 use crate::engine::schedule::Now;
 use crate::engine::shared_state::SharedState;
 use crate::engine::writes::WRITES_AT_ONCE;
-use crate::engine::writes::urgency::Urgency;
-use crate::engine::writes::write_attempts::WriteOutcome;
+use crate::engine::writes::write_attempts::{Sent, WriteOutcome};
 
 impl<P: SharedState> Target<P> {
     pub(super) fn begin_queued_writes(&mut self, now: Now) {
@@ -19,64 +18,48 @@ impl<P: SharedState> Target<P> {
         }
     }
 
-    /// Releases the reserved time of an object in the slow lane, unless it has passed.
-    pub(super) fn leave_slow_lane(&mut self, uid: &Uid, now: Moment) {
-        if let Some(slot) = self.objects.slow_slot(uid).filter(|slot| *slot > now) {
-            self.shared.give_back_slow_write(slot);
-        }
-        self.objects.set_slow_slot(uid, None, now);
-    }
-
-    /// Returns true if a write may begin now. A slow write first reserves a time in the lane.
-    pub(super) fn may_write(&mut self, uid: &Uid, urgency: Urgency, now: Moment) -> bool {
-        if urgency != Urgency::Slow {
-            return true;
-        }
-        let slot = self.objects.slow_slot(uid).unwrap_or_else(|| self.shared.reserve_slow_write(now));
-        self.objects.set_slow_slot(uid, Some(slot), now);
-        slot <= now
-    }
-
     pub(super) const fn has_room_for_write(&self) -> bool {
         self.writes_under_way < WRITES_AT_ONCE
     }
 
-    pub(super) fn begin_write(&mut self, uid: &Uid, verdict: &Verdict, urgency: Urgency, now: Now) {
-        let begun = self.objects.update(uid, now.moment, |state| {
-            (state.object().clone(), state.begin_write(verdict, urgency, now.moment, &now.date()))
-        });
-        self.leave_slow_lane(uid, now.moment);
-        if let Some((before, begun)) = begun {
+    pub(super) fn begin_write(&mut self, uid: &Uid, now: Now) {
+        let update = self.objects.update(uid, now.moment, |state| state.begin_write(now.moment, &now.date()));
+        if let Some(update) = update.flatten() {
             self.writes_under_way += 1;
-            self.effects.push(Effect::Write(Box::new(before), begun));
+            self.effects.push(Effect::Write(Box::new(update)));
         }
     }
 
-    pub(super) fn end_write(&mut self, mut write: Box<EndedWrite>, now: Now) {
+    pub(super) fn end_write(&mut self, write: EndedWrite, now: Now) {
         debug_assert!(self.writes_under_way > 0, "a write ended that never began");
         self.writes_under_way = self.writes_under_way.saturating_sub(1);
-        let uid = write.before.id.uid.clone();
+        let EndedWrite { before, object, outcome } = write;
+        let uid = before.id.uid.clone();
         // The object is taken in before the write counts as ended, so that the object state recognizes its own write.
         // An object that left meanwhile stays forgotten.
-        if let Some(object) = write.object.take().filter(|_| self.objects.state(&uid).is_some()) {
+        if let Some(object) = object.filter(|_| self.objects.state(&uid).is_some()) {
             self.see(object, now);
         }
-        let lost = self.objects.update(&uid, now.moment, |state| {
-            state.finish_write(&write.outcome, now.moment);
-            if let WriteOutcome::Refused(refusal) = &write.outcome
+        let ended = self.objects.update(&uid, now.moment, |state| {
+            let written = state.finish_write(&outcome, now.moment);
+            if let WriteOutcome::Refused(refusal) = &outcome
                 && state.refusal_is_news()
             {
-                let refused = Report::WriteRefused(write.before.id.clone(), refusal.sentence.clone());
+                let refused = Report::WriteRefused(before.id.clone(), refusal.sentence.clone());
                 self.effects.push(Effect::Report(refused));
             }
-            state.has_given_up()
+            (written, state.has_given_up())
         });
-        if lost == Some(true) {
+        let (written, has_given_up) = ended.unwrap_or_default();
+        if has_given_up {
             self.report(Report::RaceLost);
         }
-        if write.outcome == WriteOutcome::Gone {
-            self.forget(&uid, now.moment);
+        if outcome == WriteOutcome::Gone {
+            self.forget(&uid);
         }
-        self.report(Report::Written(write));
+        self.report(Report::WriteEnded(outcome.as_label()));
+        if let Some(Sent { condition, announcement, .. }) = written {
+            self.report(Report::Written(Box::new(WrittenVerdict { before, condition, announcement })));
+        }
     }
 }

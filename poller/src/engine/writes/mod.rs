@@ -1,7 +1,6 @@
 //! Writes of verdicts: their urgency, their retries, and the Events about them.
 
 pub mod announcement;
-pub mod slow_lane;
 pub mod urgency;
 pub mod write_attempts;
 

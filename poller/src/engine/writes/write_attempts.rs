@@ -7,6 +7,8 @@ use std::time::Duration;
 use drift_api::{Backoff, Condition, Moment, Series, StatusFields, UnwrittenWord};
 use serde_json::Value;
 
+use crate::engine::writes::announcement::Announcement;
+
 /// Delay of the next poll after so many lost races that the next write would have to wait.
 pub const AFTER_LOST_RACES: Duration = Duration::from_secs(60);
 
@@ -59,16 +61,19 @@ impl WriteOutcome {
 
 /// Content of one write.
 #[derive(Debug)]
-struct Sent {
-    condition: Condition,
-    fields: StatusFields,
+pub struct Sent {
+    /// Condition to write.
+    pub condition: Condition,
+    /// Status fields to write with it.
+    pub fields: StatusFields,
+    /// Event to send after the write.
+    pub announcement: Option<Announcement>,
 }
 
 /// Attempts to write one verdict.
 #[derive(Debug, Default)]
 pub struct WriteAttempts {
     under_way: Option<Box<Sent>>,
-    /// Boxed: almost always `None`, and there is one for each object.
     failures: Option<Box<Failures>>,
 }
 
@@ -137,15 +142,6 @@ impl Failures {
 }
 
 impl WriteAttempts {
-    /// State without attempts.
-    pub const NONE: Self = Self { under_way: None, failures: None };
-
-    /// Returns true if there are no attempts.
-    #[must_use]
-    pub const fn are_none(&self) -> bool {
-        self.under_way.is_none() && self.failures.is_none()
-    }
-
     /// Returns true if a write is running.
     #[must_use]
     pub const fn is_under_way(&self) -> bool {
@@ -171,12 +167,6 @@ impl WriteAttempts {
     #[must_use]
     pub fn fields_are_refused(&self) -> bool {
         self.failures.as_ref().is_some_and(|failures| failures.with_fields.failures() > 0)
-    }
-
-    /// Returns true if the running write has fields.
-    #[must_use]
-    pub fn sends_fields(&self) -> bool {
-        self.under_way.as_ref().is_some_and(|sent| !sent.fields.is_empty())
     }
 
     /// Returns true if so many races were lost that the object must be polled again.
@@ -230,26 +220,28 @@ impl WriteAttempts {
     }
 
     /// Records the start of a write.
-    pub fn begin(&mut self, condition: Condition, fields: StatusFields) {
+    pub fn begin(&mut self, sent: Sent) {
         if let Some(failures) = self.failures.as_mut().filter(|failures| failures.gave_up()) {
             failures.lost_races = 0;
         }
-        self.under_way = Some(Box::new(Sent { condition, fields }));
+        self.under_way = Some(Box::new(sent));
     }
 
-    /// Records the end of the running write.
-    pub fn finish(&mut self, outcome: &WriteOutcome, now: Moment) {
-        let sends_fields = self.sends_fields();
+    /// Records the end of the running write. Returns its content if it was written.
+    pub fn finish(&mut self, outcome: &WriteOutcome, now: Moment) -> Option<Sent> {
         let sent = self.under_way.take();
         if *outcome != WriteOutcome::Written {
             self.failures.get_or_insert_default().add(outcome, sent, now);
-        } else if sends_fields || !self.fields_are_refused() {
+            return None;
+        }
+        if sent.as_ref().is_some_and(|sent| !sent.fields.is_empty()) || !self.fields_are_refused() {
             self.reset();
         } else if let Some(failures) = &mut self.failures {
             // The condition was written, but its fields are still pending.
             let Failures { with_fields, refusal_told, .. } = std::mem::take(&mut **failures);
             **failures = Failures { with_fields, refusal_told, ..Failures::default() };
         }
+        sent.map(|sent| *sent)
     }
 
     /// Returns true for the first refusal since the last success, and marks it as reported.
@@ -325,7 +317,10 @@ mod tests {
     #[test]
     fn a_verdict_is_unwritten_once_refused_or_overdue() {
         let (start, fields) = (Moment::START, StatusFields::from_iter([("id", Value::from(1))]));
-        let condition = || Condition::from_json(drift_api::condition::ConditionKind::Observed, &Value::Null);
+        let sent = |fields| {
+            let condition = Condition::from_json(drift_api::condition::ConditionKind::Observed, &Value::Null);
+            Sent { condition, fields, announcement: None }
+        };
         for (outcome, at_once) in [
             (refused(), Some(UnwrittenWord::RightsMissing)),
             (WriteOutcome::Unavailable, None),
@@ -333,18 +328,18 @@ mod tests {
             (WriteOutcome::NotLeading, None),
         ] {
             let mut attempts = WriteAttempts::default();
-            attempts.begin(condition(), StatusFields::NONE);
+            attempts.begin(sent(StatusFields::NONE));
             attempts.finish(&outcome, start);
             assert_eq!(attempts.unwritten(start), at_once, "{outcome:?}");
-            attempts.begin(condition(), StatusFields::NONE);
+            attempts.begin(sent(StatusFields::NONE));
             attempts.finish(&WriteOutcome::Unavailable, start + UNWRITTEN_AFTER);
             assert_eq!(attempts.unwritten(start + UNWRITTEN_AFTER), at_once.or(Some(UnwrittenWord::WriteRefused)));
-            attempts.begin(condition(), StatusFields::NONE);
+            attempts.begin(sent(StatusFields::NONE));
             attempts.finish(&WriteOutcome::Written, start + UNWRITTEN_AFTER);
             assert_eq!(attempts.unwritten(start + UNWRITTEN_AFTER * 2), None);
         }
         let mut attempts = WriteAttempts::default();
-        attempts.begin(condition(), fields);
+        attempts.begin(sent(fields));
         attempts.finish(&refused(), start);
         assert_eq!(attempts.unwritten(start + UNWRITTEN_AFTER), None, "the condition was not tried alone yet");
     }

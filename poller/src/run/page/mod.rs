@@ -76,7 +76,7 @@ impl Page {
         let configuration = self.configuration.borrow().clone();
         let mut attestations = self.attestations.subscribe().borrow().attested.clone();
         attestations.retain(|target, _| self.attestations.is_written(target));
-        let asked = (question, clock::wall_seconds().parse().unwrap_or_default());
+        let asked = (question, clock::wall());
         let content = Content {
             leader_elsewhere: (!leads).then(|| self.leader_command.clone()),
             problems: configuration.problems.iter().map(ToString::to_string).collect(),

@@ -10,8 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use crate::engine::collection::requests::Unnamed;
 use crate::engine::schedule::Now;
-use crate::engine::writes::write_attempts::WriteOutcome;
-use crate::engine::{EndedWrite, Report, SharedState, Target as Engine};
+use crate::engine::{Report, SharedState, Target as Engine};
 use crate::run::context::Context;
 use crate::run::metrics::of_target;
 use crate::run::notices::ObjectNotices;
@@ -49,7 +48,11 @@ impl Reporting {
             Report::Polled(found, took) => self.counts.poll(found, took, now.wall),
             Report::Postponed => _ = metrics.polls_postponed.get_or_create(&labels()).inc(),
             Report::Hinted(outcome) => self.counts.hint(outcome.as_str()),
-            Report::Written(write) => self.show_write(&write),
+            Report::WriteEnded(label) => self.counts.write(label),
+            Report::Written(written) => {
+                self.notices.verdict(&written);
+                self.counts.verdict(written.before.conditions.observed(), &written.condition);
+            }
             Report::WriteRefused(object, sentence) => self.notices.refusal(&object, &sentence),
             Report::RaceLost => _ = metrics.races_lost.get_or_create(&labels()).inc(),
             Report::Flapping(object) => self.notices.flapping(&object),
@@ -68,14 +71,6 @@ impl Reporting {
     /// Sets the gauge that is 1 while the Lease lists the target.
     pub(super) fn show_attested(&self) {
         self.attested.set(i64::from(self.context.attestations.is_written(&self.target.name)));
-    }
-
-    fn show_write(&mut self, write: &EndedWrite) {
-        self.counts.write(write.outcome.as_label());
-        if write.outcome == WriteOutcome::Written {
-            self.notices.verdict(write);
-            self.counts.verdict(write.before.conditions.observed(), &write.begun.condition);
-        }
     }
 
     fn show_unnamed(&self, unnamed: Unnamed) {

@@ -1,12 +1,11 @@
 //! One target's access to the shared state of all targets, through the handles that the targets share.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 use crate::engine::poll::request::Request;
-use crate::engine::writes::slow_lane::SlowLane;
 use crate::engine::{Postponed, SharedState};
 use crate::run::context::Context;
 use crate::run::rate_limit::SharedRate;
@@ -31,10 +30,6 @@ impl SharedHandles {
     pub(super) fn read_rate(&self) -> SharedRate {
         self.read_rate.clone()
     }
-
-    fn slow_lane(&self) -> MutexGuard<'_, SlowLane> {
-        self.context.slow_lane.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl SharedState for SharedHandles {
@@ -49,13 +44,5 @@ impl SharedState for SharedHandles {
     fn take_read(&mut self, now: Moment) {
         // The engine has just checked the rate. If a traversal took the token, one extra read does no harm.
         let _ = self.read_rate.take(now);
-    }
-
-    fn reserve_slow_write(&mut self, now: Moment) -> Moment {
-        self.slow_lane().reserve(now)
-    }
-
-    fn give_back_slow_write(&mut self, slot: Moment) {
-        self.slow_lane().give_back(slot);
     }
 }

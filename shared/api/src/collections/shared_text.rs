@@ -1,6 +1,6 @@
 //! An immutable shared text: an object's uid, its names, its fields as templates see them.
 //!
-//! A uid alone is stored in a dozen places of each program for every object. So it is a single pointer, while an
+//! A uid is stored in a dozen places of each program for every object. So it is a single pointer, while an
 //! `Arc<str>` is a pointer and a length.
 
 /// A reference-counted text.

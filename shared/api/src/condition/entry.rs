@@ -229,6 +229,16 @@ impl Conditions {
         Self { readiness, ..self }
     }
 
+    /// Returns the entry of this kind.
+    #[must_use]
+    pub fn placed(&self, kind: ConditionKind) -> Option<&Placed> {
+        match kind {
+            ConditionKind::Observed => self.observed.as_ref(),
+            ConditionKind::Corrected => self.corrected.as_deref(),
+            _ => self.readiness.iter().flat_map(|entries| &entries.placed).find(|placed| placed.condition.kind == kind),
+        }
+    }
+
     /// The poller's condition.
     #[must_use]
     pub fn observed(&self) -> Option<&Condition> {

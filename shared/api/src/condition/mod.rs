@@ -9,7 +9,6 @@ mod entry;
 mod fields;
 mod noted_secrets;
 mod observed;
-mod patch;
 mod readiness;
 mod reason;
 mod status_fields;
@@ -24,7 +23,6 @@ pub use entry::{Condition, ConditionKind, ConditionStatus, Conditions, Condition
 pub use fields::DifferingFields;
 pub use noted_secrets::{NotedSecrets, SecretMark, SecretMarks};
 pub use observed::{CurrentVerdict, Verdict};
-pub use patch::{PatchBase, condition_patch, removal_patch};
 pub use readiness::{EntryWrite, ReadinessEntries, readiness_writes};
 pub use reason::{CorrectedReason, ObservedReason};
 pub use status_fields::StatusFields;

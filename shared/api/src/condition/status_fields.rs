@@ -14,7 +14,7 @@ pub struct StatusFields {
     /// The fields. Null means that a field is removed.
     fields: BTreeMap<String, Value>,
     /// The further conditions.
-    pub(super) entries: Vec<EntryWrite>,
+    pub(crate) entries: Vec<EntryWrite>,
 }
 
 impl StatusFields {
@@ -102,7 +102,7 @@ impl StatusFields {
     }
 
     /// The JSON Patch operations for an object with a `.status`, regardless of its present fields.
-    pub(super) fn operations(&self) -> Vec<Value> {
+    pub(crate) fn operations(&self) -> Vec<Value> {
         let mut operations = Vec::new();
         for (name, value) in &self.fields {
             let path = format!("/status/{}", name.replace('~', "~0").replace('/', "~1"));

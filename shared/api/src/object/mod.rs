@@ -9,6 +9,7 @@ pub mod cluster_resource;
 pub mod field_paths;
 pub mod kept_fields;
 pub mod object_view;
+pub mod status_patch;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};

@@ -2,5 +2,6 @@
 
 pub mod backoff;
 pub mod moment;
+pub mod quiet_budget;
 pub mod token_bucket;
 pub mod work_queue;

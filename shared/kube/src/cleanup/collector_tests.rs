@@ -21,9 +21,9 @@ use crate::subscriptions::KindWatches;
 use crate::subscriptions::Subscription;
 use crate::under_way::UnderWay;
 use crate::watch::Change;
-use drift_api::condition::removal_patch;
 use drift_api::names::DRIFT_OBSERVED;
-use drift_api::{FieldPaths, LeanObject, Moment, PatchBase, SeenObject};
+use drift_api::object::status_patch::removal_patch;
+use drift_api::{FieldPaths, LeanObject, Moment, SeenObject};
 use drift_language::parse_document;
 use drift_language::{DocumentName, Target};
 
@@ -113,13 +113,7 @@ impl Cleaner for Verdicts {
     }
 
     async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
-        let base = PatchBase {
-            uid: &object.id.uid,
-            resource_version: &object.resource_version,
-            generation: None,
-            conditions: &object.conditions,
-        };
-        let patch = removal_patch(&base, object.conditions.observed.as_ref().unwrap());
+        let patch = removal_patch(&object, object.conditions.observed.as_ref().unwrap());
         self.0.patch_status(kind, &object.id, patch, &FieldPaths::default()).await.map(drop)
     }
 }

@@ -1,21 +1,13 @@
 //! Attempts for one object that may still delay the next ones.
-//!
-//! Most objects have none, so they are stored separately and only while they count.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
 
-use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::corrections::correction::AskedFor;
 
-/// Start times are needed for this long at most: after the attempts of a target are used up, one more
-/// follows each hour.
-const REMEMBERED_FOR: Duration = RETRY_EVERY;
-
 /// Attempts for one object and their outcomes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tried {
     /// Start times of corrections, oldest first.
     pub(super) begun: VecDeque<Moment>,
@@ -43,36 +35,7 @@ pub(super) struct Tried {
     pub(super) hastened: bool,
 }
 
-/// Record of an object without attempts.
-pub(super) static NOTHING: Tried = Tried::NOTHING;
-
 impl Tried {
-    pub(super) const NOTHING: Self = Self {
-        begun: VecDeque::new(),
-        doubtful: 0,
-        doubtful_hash: None,
-        unstored_hash: None,
-        not_before: None,
-        deletions_undone: 0,
-        undone_hash: None,
-        unsent: 0,
-        unsent_at: Moment::START,
-        unseen_job: None,
-        awaited_job: None,
-        hastened: false,
-    };
-
-    /// Returns true if no part of it can cause a delay any more.
-    pub(super) fn is_past(&self, now: Moment) -> bool {
-        let Self { begun, doubtful, doubtful_hash, unstored_hash, deletions_undone, unsent, unseen_job, .. } = self;
-        let is_settled = (*doubtful, *deletions_undone, *unsent) == (0, 0, 0)
-            && (doubtful_hash, unstored_hash) == (&None, &None)
-            && unseen_job.is_none()
-            && !self.hastened;
-        let waits = [self.not_before, self.awaited_job].into_iter().flatten().any(|until| until > now);
-        is_settled && !waits && begun.back().is_none_or(|begun| now.is_past(*begun, REMEMBERED_FOR))
-    }
-
     /// Ends all doubts.
     pub(super) fn end_doubt(&mut self) {
         self.forget_doubt();

@@ -10,6 +10,8 @@ use super::*;
 use crate::engine::fixtures::{self, TEXT, at, target};
 use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
+use crate::engine::writes::write_attempts::WriteOutcome;
+use drift_api::Verdict;
 
 /// An object in sync at correction 7 before its deletion, with this record of the controller.
 fn object(reason: &str, correction: u64, generation: i64) -> LeanObject {
@@ -45,7 +47,7 @@ fn judged(state: &mut ObjectState, finding: &Finding) -> Verdict {
             let begun = state.begin_poll(at(second));
             assert!(state.finish_poll(begun, finding.clone(), at(second).moment));
         }
-        if let NextWrite::Write(verdict, _) = state.next_write(at(second).moment) {
+        if let Some(verdict) = state.due_verdict(at(second).moment) {
             return verdict;
         }
     }
@@ -72,7 +74,7 @@ fn only_a_deletion_that_was_answered_is_polled() {
         assert_eq!(is_polled, expected, "{reason} {correction} {generation}");
         assert_eq!(polled.silence_due().is_some(), expected, "{reason}");
         if !expected {
-            assert_eq!(polled.next_write(at(99).moment), NextWrite::Nothing, "{reason}");
+            assert_eq!(polled.next_write(at(99).moment), None, "{reason}");
         }
         let released = LeanObject { finalizers: Box::default(), ..object };
         assert!(state(released).poll_due().is_none(), "{reason}: held by others alone");
@@ -97,12 +99,12 @@ fn what_a_deletion_takes_away_is_no_incident() {
     let mut deleting = state(object("CorrectionStarted", 8, 2));
     let wall = "2026-01-01T00:00:00Z";
     for finding in [Finding::InSync, Finding::Absent] {
-        let verdict = judged(&mut deleting, &finding);
-        let begun = deleting.begin_write(&verdict, Urgency::News, at(100).moment, wall);
-        assert_eq!(begun.announcement, None, "{finding:?}");
+        judged(&mut deleting, &finding);
+        deleting.begin_write(at(100).moment, wall).unwrap();
+        let sent = deleting.finish_write(&WriteOutcome::Written, at(100).moment).unwrap();
+        assert_eq!(sent.announcement, None, "{finding:?}");
         let mut written = deleting.object().clone();
-        written.conditions.observed.as_mut().unwrap().condition = begun.condition;
-        deleting.finish_write(&crate::engine::writes::write_attempts::WriteOutcome::Written, at(100).moment);
+        written.conditions.observed.as_mut().unwrap().condition = sent.condition;
         let version = if finding == Finding::InSync { 3 } else { 4 };
         see(&mut deleting, written, version);
     }

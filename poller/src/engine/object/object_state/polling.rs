@@ -122,7 +122,7 @@ impl ObjectState {
             Some(_) => return,
             None => {}
         }
-        self.last_failure = Some(Box::new(cause));
+        self.last_failure = Some(cause);
         self.schedule.hold_until(until);
     }
 
@@ -183,10 +183,10 @@ impl ObjectState {
         self.last_heard = now;
         self.note_latest(finding, others.is_some());
         self.last_failure = match finding {
-            Finding::Failed(failure) => Some(Box::new(failure.clone())),
+            Finding::Failed(failure) => Some(failure.clone()),
             _ => None,
         };
-        let (current, flaps) = (self.current(), self.flapping.lasts(now));
+        let (current, flaps) = (self.current.clone(), self.is_flapping(now));
         let was_there =
             self.seen.in_sync || basis.correction > 0 || current.as_ref().is_some_and(CurrentVerdict::proves_seen);
         let is_unfound = is_unfound(&basis, basis.correction, current.as_ref(), &self.seen);
@@ -203,9 +203,7 @@ impl ObjectState {
         match self.confirmation.count(&new, &self.settings.confirm) {
             Belief::Confirmed => self.believe_confirmed(&found, others, current.as_ref(), now),
             Belief::PollAgainAfter(wait) => {
-                if flaps {
-                    self.flapping.note_finding(finding.class(), now);
-                }
+                self.writing.note_unconfirmed(now);
                 self.drop_unwritten();
                 self.schedule.want_after(wait, now);
             }
@@ -278,7 +276,7 @@ impl ObjectState {
     /// Returns true if only a poll of another object can decide about the absence that its last poll found.
     #[must_use]
     pub fn lacks_proof(&self, others: OtherObjects) -> bool {
-        let judged = || self.judge_absence(&Finding::Absent, Some(others), self.current().as_ref());
+        let judged = || self.judge_absence(&Finding::Absent, Some(others), self.current.as_ref());
         self.latest == LatestPoll::Absent && judged() == Loss::Undecided
     }
 
@@ -292,21 +290,9 @@ impl ObjectState {
         if self.silence_due().is_some_and(|due| due <= now) {
             self.last_heard = now;
             self.latest = LatestPoll::Failed;
-            let failure = self.last_failure.as_deref().cloned();
-            let failure = failure.unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
+            let failure = self.last_failure.clone().unwrap_or_else(|| Failure::of(ObservedReason::NotYetPolled));
             self.believe_poll(&Finding::Failed(failure), Some(StatusFields::NONE), false, now);
         }
-    }
-
-    /// Returns true if its verdict keeps changing.
-    #[must_use]
-    pub fn is_flapping(&self, now: Moment) -> bool {
-        self.flapping.lasts(now)
-    }
-
-    /// Returns true if the flapping was not reported yet, and marks it as reported.
-    pub fn flapping_is_news(&mut self) -> bool {
-        self.flapping.is_news()
     }
 
     /// Delays the next poll until a correction has settled. That delay does not count as silence.
@@ -334,21 +320,22 @@ impl ObjectState {
     /// Drops an unwritten verdict that a newer poll contradicts.
     fn drop_unwritten(&mut self) {
         let current = self.object.conditions.observed();
-        if let Some(writing) = &mut self.writing {
-            writing.believed.take_if(|believed| is_change(current, &believed.verdict));
-        }
+        self.writing.believed.take_if(|believed| is_change(current, &believed.verdict));
     }
 
     fn believe_poll(&mut self, finding: &Finding, published: Option<StatusFields>, answers: bool, now: Moment) {
+        let believed = |state: &Self| state.writing.believed.as_ref().map(|believed| believed.verdict.status());
+        let before = believed(self).or_else(|| self.shown_status());
         self.believe(finding, published, answers);
-        let status = self.writing().believed.as_ref().map(|believed| believed.verdict.status());
-        status.into_iter().for_each(|status| self.flapping.note(status, now));
+        if before.is_some() && believed(self) != before {
+            self.writing.note_change(now);
+        }
     }
 
     /// Takes in a confirmed finding. `answers` is true if it answers the request for a poll on the object.
     fn believe(&mut self, finding: &Finding, published: Option<StatusFields>, answers: bool) {
         let basis = self.basis();
-        let current = self.current();
+        let current = self.current.clone();
         // Only the controller of a target that creates withdraws a contradiction.
         let judged = Basis { contradicted: basis.contradicted && self.settings.actions.create, ..basis };
         let mut verdict = reach_verdict(finding, &judged, current.as_ref(), &self.seen);
@@ -367,7 +354,7 @@ impl ObjectState {
         let known = || before.as_ref().map(|before| before.published.clone());
         let published = published.or_else(known).unwrap_or_default();
         let accepted = before.is_some_and(|before| before.accepted && before.published == published);
-        self.writing_mut().believed = Some(Believed { verdict, published, accepted });
+        self.writing.believed = Some(Box::new(Believed { verdict, published, accepted }));
     }
 
     pub(super) fn believe_bar(&mut self) {

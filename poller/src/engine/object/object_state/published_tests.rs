@@ -57,12 +57,10 @@ impl Published {
 
     /// Writes the pending fields and returns them. `kept` returns the part that the API server stores.
     fn write(&mut self, seconds: u64, kept: impl FnOnce(Value) -> Value) -> Option<Value> {
-        let NextWrite::Write(verdict, urgency) = self.state.next_write(at(seconds).moment) else { return None };
-        let begun = self.state.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
+        let update = self.state.begin_write(at(seconds).moment, "2026-01-01T00:00:00Z")?;
         let before = self.whole["status"].clone();
-        self.whole = begun.fields.put_on(&self.whole);
+        json_patch::patch(&mut self.whole, &update.patch).unwrap();
         self.whole["status"] = kept(self.whole["status"].clone());
-        self.whole["status"]["conditions"] = json!([begun.condition.to_json()]);
         self.show(seconds);
         self.state.finish_write(&WriteOutcome::Written, at(seconds).moment);
         Some(json!([before["address"], self.whole["status"]["address"]]))
@@ -71,15 +69,16 @@ impl Published {
     /// Tries the pending write against a schema that accepts only text in that field. Returns the sent value, and true
     /// if it was written.
     fn try_write(&mut self, seconds: u64) -> Option<(Value, bool)> {
-        let NextWrite::Write(verdict, urgency) = self.state.next_write(at(seconds).moment) else { return None };
-        let begun = self.state.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
-        let sent = begun.fields.put_on(&json!({}))["status"]["address"].clone();
+        let update = self.state.begin_write(at(seconds).moment, "2026-01-01T00:00:00Z")?;
+        let operations = serde_json::to_value(&update.patch).unwrap();
+        let is_address = |operation: &&Value| operation["path"] == "/status/address";
+        let sent =
+            operations.as_array().unwrap().iter().find(is_address).map_or(Value::Null, |one| one["value"].clone());
         let refusal = Refusal { sentence: "no".to_owned(), word: UnwrittenWord::WriteRefused };
         let is_valid = sent.is_null() || sent.is_string();
         let outcome = if is_valid { WriteOutcome::Written } else { WriteOutcome::Refused(refusal) };
         if is_valid {
-            self.whole = begun.fields.put_on(&self.whole);
-            self.whole["status"]["conditions"] = json!([begun.condition.to_json()]);
+            json_patch::patch(&mut self.whole, &update.patch).unwrap();
             self.show(seconds);
         }
         self.state.finish_write(&outcome, at(seconds).moment);

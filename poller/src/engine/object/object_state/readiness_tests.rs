@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use drift_api::condition::{ObservedReason, PatchBase, condition_patch};
+use drift_api::condition::ObservedReason;
 use drift_language::{Actions, Confirm, Target};
 use serde_json::{Value, json};
 
@@ -47,17 +47,8 @@ impl Stored {
 
     /// Makes the due write, if any. Returns the conditions besides `driftObserved`, as `Ready True, Stalled True`.
     fn write(&mut self, seconds: u64) -> Option<String> {
-        let NextWrite::Write(verdict, urgency) = self.state.next_write(at(seconds).moment) else { return None };
-        let before = self.state.object().clone();
-        let begun = self.state.begin_write(&verdict, urgency, at(seconds).moment, "2026-01-01T00:00:00Z");
-        let base = PatchBase {
-            uid: &before.id.uid,
-            resource_version: &before.resource_version,
-            generation: before.generation,
-            conditions: &before.conditions,
-        };
-        let placed = before.conditions.observed.as_ref();
-        json_patch::patch(&mut self.whole, &condition_patch(&base, placed, &begun.condition, &begun.fields)).unwrap();
+        let update = self.state.begin_write(at(seconds).moment, "2026-01-01T00:00:00Z")?;
+        json_patch::patch(&mut self.whole, &update.patch).unwrap();
         self.show(seconds);
         self.state.finish_write(&WriteOutcome::Written, at(seconds).moment);
         let entries = self.whole["status"]["conditions"].as_array().unwrap();

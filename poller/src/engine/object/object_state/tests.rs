@@ -7,7 +7,7 @@ use crate::engine::fixtures::{self, TEXT, at, target};
 use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
-use crate::engine::writes::write_attempts::WriteOutcome;
+use crate::engine::writes::write_attempts::{Sent, WriteOutcome};
 use drift_api::{DesiredHash, ObjectView, ObservedReason, Placed, StatusFields};
 use drift_language::{Actions, Confirm, ObjectMay};
 use drift_systems::{HttpReply, ReplyBody};
@@ -142,8 +142,8 @@ fn our_own_published_field_makes_the_next_poll_whole() {
         let mut state = tagged();
         let begun = while_polled.then(|| state.begin_poll(at(1)));
         let fields: StatusFields = [("address", json!("a"))].into_iter().collect();
-        let written = state.object().conditions.observed().cloned().unwrap();
-        state.writing_mut().attempts.begin(written, fields.clone());
+        let condition = state.object().conditions.observed().cloned().unwrap();
+        state.writing.attempts.begin(Sent { condition, fields: fields.clone(), announcement: None });
         let mut published = object(&spec(), 0, 2);
         published.view = ObjectView::of(&fields.put_on(&state.object().view.open()));
         see(&mut state, published);
@@ -176,9 +176,8 @@ fn a_secret_that_moved_is_polled_for_at_once() {
     assert!(state.wants_prompt_poll());
     assert!(!state.finish_poll(begun, Finding::InSync, at(32).moment), "it began before");
     poll(&mut state, 33, Finding::Differs("x".into()), None);
-    assert!(
-        matches!(state.next_write(at(33).moment), NextWrite::Write(verdict, _) if verdict.reason == ObservedReason::FieldsDiffer)
-    );
+    let reason = state.due_verdict(at(33).moment).map(|verdict| verdict.reason);
+    assert_eq!(reason, Some(ObservedReason::FieldsDiffer));
     poll(&mut state, 34, Finding::InSync, named("\"a\""));
     assert_eq!(state.known_tag(), None, "it still stands as moved");
 }
@@ -232,7 +231,7 @@ fn missing_after(step: &str, confirm: &str, stood_in_sync: bool, correction: u64
         if state.poll_due().is_some_and(|due| due <= at(second).moment) {
             poll(&mut state, second, Finding::Absent, None);
         }
-        if let NextWrite::Write(verdict, _) = state.next_write(at(second).moment) {
+        if let Some(verdict) = state.due_verdict(at(second).moment) {
             assert!(verdict.reason.is_absence());
             return second;
         }
@@ -277,15 +276,16 @@ fn contradicted(version: u32, ending: &str) -> LeanObject {
 fn absent_and_written(state: &mut ObjectState, second: u64) -> Option<ObservedReason> {
     poll(state, second, Finding::Absent, None);
     poll(state, second + 1, Finding::Absent, None);
-    let NextWrite::Write(verdict, urgency) = state.next_write(at(second + 2).moment) else { return None };
-    let begun = state.begin_write(&verdict, urgency, at(second + 2).moment, "2026-01-01T00:00:00Z");
+    let update = state.begin_write(at(second + 2).moment, "2026-01-01T00:00:00Z")?;
+    let condition = fixtures::condition_in(&update.patch);
+    let reason = ObservedReason::parse(&condition.reason);
     let mut written = state.object().clone();
     let index = written.conditions.observed.as_ref().map_or(0, |placed| placed.index);
-    written.conditions.observed = Some(drift_api::condition::Placed { index, condition: begun.condition });
+    written.conditions.observed = Some(drift_api::condition::Placed { index, condition });
     written.resource_version = (second + 100).to_string().as_str().into();
     state.finish_write(&WriteOutcome::Written, at(second + 2).moment);
     see(state, written);
-    Some(verdict.reason)
+    reason
 }
 
 #[test]

@@ -27,10 +27,7 @@ fn is_attested(objects: &ObjectStore, now: Moment) -> bool {
 }
 
 fn reason(objects: &mut ObjectStore, uid: &str, now: Moment) -> Option<ObservedReason> {
-    match objects.update(&Uid::from(uid), now, |state| state.next_write(now)) {
-        Some(NextWrite::Write(verdict, _)) => Some(verdict.reason),
-        _ => None,
-    }
+    objects.update(&Uid::from(uid), now, |state| state.due_verdict(now)).flatten().map(|verdict| verdict.reason)
 }
 
 #[test]
@@ -279,11 +276,8 @@ fn refuse_write(objects: &mut ObjectStore, uid: &Uid, now: Moment) {
 }
 
 fn fail_write(objects: &mut ObjectStore, uid: &Uid, outcome: &WriteOutcome, now: Moment) {
-    let Some(NextWrite::Write(verdict, urgency)) = objects.update(uid, now, |state| state.next_write(now)) else {
-        panic!("nothing to write");
-    };
     objects.update(uid, now, |state| {
-        state.begin_write(&verdict, urgency, now, "");
+        state.begin_write(now, "").unwrap();
         state.finish_write(outcome, now);
     });
 }
@@ -350,18 +344,18 @@ fn nothing_is_written_over_words_of_a_newer_version() {
             let begun = objects.update(&uid, at(seconds).moment, |state| state.begin_poll(at(seconds))).unwrap();
             objects.update(&uid, at(seconds).moment, |state| {
                 state.finish_poll(begun, Finding::Differs("x".into()), at(seconds).moment);
-                state.next_write(at(seconds).moment)
+                state.due_verdict(at(seconds).moment)
             })
         };
         let writes: Vec<_> = (8..12).map(|seconds| poll(&mut objects, seconds)).collect();
-        assert!(writes.iter().all(|write| *write == Some(NextWrite::Nothing)), "{writes:?}");
+        assert!(writes.iter().flatten().all(Option::is_none), "{writes:?}");
         assert_eq!(objects.attested_except(at(12).moment), Some(Exceptions::from_iter([uid.clone()])));
         assert!(objects.unwritten().is_some_and(|one| one.word == UnwrittenWord::NewerVersion));
         let mut plain = object(&objects, "a", &fields, &json!({"conditions": [verdict(tag("x"))]}));
         plain.resource_version = "2".into();
         objects.see(plain, at(13));
         let writes: Vec<_> = (14..18).map(|seconds| poll(&mut objects, seconds)).collect();
-        assert!(writes.iter().any(|write| matches!(write, Some(NextWrite::Write(..)))), "{writes:?}");
+        assert!(writes.iter().flatten().any(Option::is_some), "{writes:?}");
         assert!(objects.unwritten().is_none());
     }
 }
@@ -447,47 +441,6 @@ fn many_that_are_refused_are_no_exceptions() {
         (0..count).for_each(|number| refuse_write(&mut objects, &Uid::from(format!("u{number}")), at(0).moment));
         assert_eq!(objects.attested_except(at(0).moment).is_some(), attested, "{count}");
     }
-}
-
-#[test]
-fn news_leaves_the_slow_lane_of_an_outage() {
-    let mut objects = objects();
-    let current = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag("x"), "observedGeneration": 1}]});
-    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &current);
-    objects.see(object, at(0));
-    let uid = Uid::from("a");
-    let poll = |objects: &mut ObjectStore, seconds: u64, finding: Finding| {
-        let begun = objects.update(&uid, at(seconds).moment, |state| state.begin_poll(at(seconds))).unwrap();
-        objects.update(&uid, at(seconds).moment, |state| state.finish_poll(begun, finding, at(seconds).moment));
-    };
-    for seconds in 1..=3 {
-        poll(&mut objects, seconds, Finding::from(ObservedReason::PollTimedOut));
-    }
-    let late = at(600).moment;
-    objects.set_slow_slot(&Uid::from("a"), Some(late), at(3).moment);
-    assert!(objects.next_wake().is_some_and(|wake| wake > at(4).moment), "the outage is told in the slow lane");
-    poll(&mut objects, 5, Finding::Differs("x".into()));
-    assert_eq!(objects.next_wake(), Some(at(5).moment), "and drift at once");
-}
-
-#[test]
-fn who_recovers_gives_its_slow_slot_back() {
-    let mut objects = objects();
-    let text = drift_api::condition::closed_text(ObservedReason::InSync);
-    let tag = format!("{text} [desired {}]", drift_api::condition::DesiredHash::of(&json!(["x", {"a": 1}])));
-    let current = json!({"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": tag, "observedGeneration": 1}]});
-    let object = object(&objects, "a", &json!({"id": "x", "a": 1}), &current);
-    let uid = object.id.uid.clone();
-    objects.see(object, at(0));
-    let poll = |objects: &mut ObjectStore, seconds: u64, finding: Finding| {
-        let begun = objects.update(&uid, at(seconds).moment, |state| state.begin_poll(at(seconds))).unwrap();
-        objects.update(&uid, at(seconds).moment, |state| state.finish_poll(begun, finding, at(seconds).moment));
-    };
-    (1..=3).for_each(|second| poll(&mut objects, second, Finding::from(ObservedReason::PollTimedOut)));
-    objects.set_slow_slot(&uid, Some(at(600).moment), at(3).moment);
-    poll(&mut objects, 4, Finding::InSync);
-    assert_eq!(reason(&mut objects, "a", at(4).moment), None, "nothing is to be written");
-    assert_eq!(objects.next_wake(), Some(at(4).moment));
 }
 
 #[test]

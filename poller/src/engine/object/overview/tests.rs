@@ -5,7 +5,6 @@ use serde_json::json;
 use super::*;
 use crate::engine::fixtures::{TEXT, at, object, target};
 use crate::engine::judgement::finding::Finding;
-use crate::engine::object::object_state::NextWrite;
 use crate::engine::object::object_store::ObjectStore;
 use crate::engine::writes::write_attempts::{Refusal, WriteOutcome};
 use drift_api::{ConditionStatus, UnwrittenWord};
@@ -61,10 +60,7 @@ fn an_unwritten_verdict_makes_the_old_one_unknown() {
     let begun = objects.update(&uid, now.moment, |state| state.begin_poll(now)).unwrap();
     objects.update(&uid, now.moment, |state| {
         state.finish_poll(begun, Finding::InSync, now.moment);
-        let NextWrite::Write(verdict, urgency) = state.next_write(now.moment) else {
-            unreachable!("a verdict to write")
-        };
-        state.begin_write(&verdict, urgency, now.moment, "2026-01-01T00:00:00Z");
+        state.begin_write(now.moment, "2026-01-01T00:00:00Z").unwrap();
         let refusal = Refusal { sentence: String::new(), word: UnwrittenWord::RightsMissing };
         state.finish_write(&WriteOutcome::Refused(refusal), now.moment);
     });

@@ -1,11 +1,8 @@
 //! The objects of one watch that were delivered, and their recipients.
-//!
-//! Little is kept of each: there are tens of thousands, and nearly all have the same recipients.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use drift_api::{LeanObject, ObjectId, SharedText, Uid};
+use drift_api::{LeanObject, ObjectId, ResourceVersion, SharedText, Uid};
 use indexmap::IndexMap;
 
 use super::object_memory::{Counted, ObjectMemory};
@@ -24,12 +21,6 @@ pub(super) enum Role {
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
     objects: IndexMap<Uid, KnownObject>,
-    /// Distinct sets of recipients. An object has the index of its own. Unused sets are removed with a target.
-    told: Vec<Recipients>,
-    /// The index of the last object's recipients, which the next one usually has too.
-    last_told: u32,
-    /// The namespace of the last object. The next one usually has the same, because lists are sorted by namespace.
-    last_namespace: Option<SharedText>,
     /// Number of objects without their fields.
     refused: usize,
 }
@@ -38,11 +29,11 @@ pub(super) struct KnownObjects {
 #[derive(Debug)]
 struct KnownObject {
     namespace: Option<SharedText>,
-    version: Option<NonZeroU64>,
+    /// The delivered version. `None` if it is no number, or if the object was delivered without its fields.
+    version: Option<ResourceVersion>,
     /// The last list that had it, or after which it was reported.
     list: u32,
-    /// Index into `KnownObjects::told`.
-    told: u32,
+    told: Recipients,
     counted: Counted,
 }
 
@@ -55,36 +46,22 @@ pub(super) struct Forgotten {
 }
 
 impl KnownObjects {
-    /// Replaces equal names of an object by the stored ones, to share memory: the uid is stored in a dozen places.
-    pub(super) fn share_names(&mut self, id: &mut ObjectId) {
-        let known = self.objects.get_key_value(&id.uid);
-        if let Some((uid, _)) = known {
-            id.uid = uid.clone();
-        }
-        match known {
-            Some((_, known)) if known.namespace == id.namespace => id.namespace.clone_from(&known.namespace),
-            _ if self.last_namespace == id.namespace => id.namespace.clone_from(&self.last_namespace),
-            _ => self.last_namespace.clone_from(&id.namespace),
-        }
-    }
-
     /// Returns the recipients of an object.
     pub(super) fn told(&self, uid: &Uid) -> Option<&Recipients> {
-        self.told.get(self.objects.get(uid)?.told as usize)
+        Some(&self.objects.get(uid)?.told)
     }
 
     /// Returns true if the object was delivered in its current version.
     pub(super) fn has_version_of(&self, object: &LeanObject) -> bool {
-        let version = stored_version(object);
-        version.is_some() && self.objects.get(&object.id.uid).is_some_and(|known| known.version == version)
+        let version = version_of(object);
+        version.is_some() && self.objects.get(&object.id.uid).is_some_and(|known| known.version.as_ref() == version)
     }
 
     /// Records that these received the object in or after that list. Without its fields, it is delivered again by the
     /// next list.
     pub(super) fn note(&mut self, object: &LeanObject, list: u32, told: Recipients, counted: Counted) {
         let ObjectId { uid, namespace, .. } = object.id.clone();
-        let told = self.number_of(told);
-        let version = stored_version(object).filter(|_| matches!(counted, Counted::Bytes(_)));
+        let version = version_of(object).filter(|_| matches!(counted, Counted::Bytes(_))).cloned();
         self.refused += usize::from(matches!(counted, Counted::Refused(_)));
         let before = self.objects.insert(uid, KnownObject { namespace, version, list, told, counted });
         self.refused -= usize::from(before.is_some_and(|before| matches!(before.counted, Counted::Refused(_))));
@@ -94,7 +71,6 @@ impl KnownObjects {
     pub(super) fn forget(&mut self, uid: &Uid) -> Option<Forgotten> {
         let KnownObject { namespace, told, counted, .. } = self.objects.swap_remove(uid)?;
         self.refused -= usize::from(matches!(counted, Counted::Refused(_)));
-        let told = self.told.get(told as usize).cloned().unwrap_or_default();
         Some(Forgotten { told, namespace, counted })
     }
 
@@ -113,27 +89,16 @@ impl KnownObjects {
         self.objects.values().map(|known| (known.namespace.as_ref(), known.counted))
     }
 
-    fn number_of(&mut self, told: Recipients) -> u32 {
-        if self.told.get(self.last_told as usize) != Some(&told) {
-            self.last_told = number_in(&mut self.told, told);
-        }
-        self.last_told
-    }
-
     /// Removes a target from all recipients, and the objects that no other target received.
     pub(super) fn forget_target(&mut self, target: &str, memory: &mut ObjectMemory) {
-        let before = std::mem::take(&mut self.told);
-        let without = |told: &Recipients| told.iter().filter(|(one, _)| &**one != target).cloned().collect();
-        let numbers = before.iter().map(without).map(|told: Recipients| (told, None));
-        let mut after: Vec<(Recipients, Option<u32>)> = numbers.collect();
         self.objects.retain(|_, known| {
-            let Some((told, number)) = after.get_mut(known.told as usize).filter(|(told, _)| !told.is_empty()) else {
+            known.told = known.told.iter().filter(|(one, _)| &**one != target).cloned().collect();
+            let is_told = !known.told.is_empty();
+            if !is_told {
                 memory.release(known.namespace.as_ref(), known.counted);
                 self.refused -= usize::from(matches!(known.counted, Counted::Refused(_)));
-                return false;
-            };
-            known.told = *number.get_or_insert_with(|| number_in(&mut self.told, told.clone()));
-            true
+            }
+            is_told
         });
     }
 
@@ -146,22 +111,14 @@ impl KnownObjects {
 
     /// Returns true if an object has such recipients.
     pub(super) fn any(&self, such: impl Fn(&Recipients) -> bool) -> bool {
-        self.objects.values().filter_map(|known| self.told.get(known.told as usize)).any(such)
+        self.objects.values().map(|known| &known.told).any(such)
     }
 }
 
-/// Returns the version if it is a 64-bit number. Any other version counts as none, and none never equals another: an
-/// object is rather delivered twice than not at all.
-fn stored_version(object: &LeanObject) -> Option<NonZeroU64> {
-    NonZeroU64::new(object.resource_version.short_number()?)
-}
-
-fn number_in(all: &mut Vec<Recipients>, told: Recipients) -> u32 {
-    let known = all.iter().position(|one| *one == told);
-    known.unwrap_or_else(|| {
-        all.push(told);
-        all.len() - 1
-    }) as u32
+/// Returns the version if it is a number. Any other version counts as none, and none never equals another: an object is
+/// rather delivered twice than not at all.
+fn version_of(object: &LeanObject) -> Option<&ResourceVersion> {
+    Some(&object.resource_version).filter(|version| version.number().is_some())
 }
 
 #[cfg(test)]
@@ -188,10 +145,9 @@ mod tests {
             known.note(&object("a", "p", before), 1, told(&["a"]), Counted::Bytes(0));
             known.has_version_of(&object("a", "p", after))
         };
-        assert!(is_same("7", "7") && is_same("18446744073709551615", "18446744073709551615"));
-        assert!(!is_same("7", "8"));
         let beyond = "18446744073709551616";
-        assert!(!is_same(beyond, beyond) && !is_same("v7", "v7") && !is_same("7", beyond));
+        assert!(is_same("7", "7") && is_same(beyond, beyond));
+        assert!(!is_same("7", "8") && !is_same("v7", "v7") && !is_same("7", beyond));
         assert!(!known.has_version_of(&object("a", "q", "7")));
     }
 
@@ -206,8 +162,6 @@ mod tests {
         let all: Vec<Option<Recipients>> =
             ["p", "q", "r", "s", "t"].map(|name| known.told(&name.into()).cloned()).into();
         assert_eq!(all, [None, Some(told(&["c"])), Some(told(&["c"])), Some(told(&["c", "d"])), None]);
-        known.forget_target("x", &mut ObjectMemory::default());
-        assert_eq!(known.told, [told(&["c"]), told(&["c", "d"])], "what nobody has goes");
     }
 
     #[test]

@@ -30,7 +30,6 @@ impl Dispatch {
         let (owner, roles) = self.roles(key, &seen);
         let Some(watch) = self.watches.get_mut(key) else { return };
         let Some(followed) = watch.collections.get(namespace) else { return };
-        watch.known.share_names(&mut seen.object.id);
         let space = seen.object.id.namespace.clone();
         let counted = (!roles.is_empty()).then(|| {
             let former = watch.known.counted(&seen.object.id.uid);

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::telling::ALIVE_SPACING;
 use super::*;
 use drift_api::names::FINALIZER;
-use drift_api::{LeanObject, ObjectId, ObjectView};
+use drift_api::{LeanObject, ObjectView};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -425,22 +425,4 @@ fn a_namespace_without_room_is_listed_again_once_it_has_some() {
     assert_eq!(bench.hear(number, Change::Deleted(p)), ["a left p", "arrange"]);
     assert_eq!(bench.arrange(), ["cease all", "follow all"]);
     assert_eq!(bench.list(&[q, other]), ["a seen q"], "what it has is not delivered again");
-}
-
-#[test]
-fn equal_names_are_kept_once() {
-    let mut bench = Bench::new();
-    bench.begin("a", selection(&[], ""), fields(&["x", "y"]));
-    bench.arrange();
-    let number = *bench.followed.keys().next().unwrap();
-    let mut names = |name: &str, version| {
-        let effects = bench.dispatch.hear(number, Change::Changed(seen(name, version, &json!({}))), bench.now);
-        let [(_, ObjectEvent::Seen(object)), ..] = &effects.words[..] else { panic!("{effects:?}") };
-        let ObjectId { namespace, uid, .. } = object.id.clone();
-        (namespace.unwrap(), uid)
-    };
-    let [(first, one), (other, two), (again, one_again)] = [names("one", 1), names("two", 1), names("one", 3)];
-    assert_eq!(first.as_ptr(), other.as_ptr(), "the namespace of the one before");
-    assert_eq!((first.as_ptr(), one.as_ptr()), (again.as_ptr(), one_again.as_ptr()));
-    assert_ne!(one, two);
 }

@@ -9,46 +9,34 @@ use serde_json::{Value, json};
 
 use crate::condition::{Condition, ConditionKind, Conditions, ConditionsList, EntryWrite, Placed, StatusFields};
 use crate::names::OBSERVED_GENERATION;
-use crate::resource_version::ResourceVersion;
+use crate::object::LeanObject;
 
-/// The state that a write is based on.
-#[derive(Clone, Copy, Debug)]
-pub struct PatchBase<'a> {
-    /// `metadata.uid` of the object.
-    pub uid: &'a str,
-    /// The `metadata.resourceVersion` at which it was read.
-    pub resource_version: &'a ResourceVersion,
-    /// The required generation. `None` for a kind without generations, or a writer that does not require one.
-    pub generation: Option<i64>,
-    /// The conditions as they were read.
-    pub conditions: &'a Conditions,
-}
-
-/// Returns the patch on `/status` that replaces `placed` by `condition`, or adds it if it never existed, and writes
-/// `fields` besides the conditions.
+/// Returns the patch on `/status` of `object`, as it was read, that replaces its condition of this kind, or adds it if
+/// it never existed, and writes `fields` besides the conditions. With `generation` the write requires it.
 #[must_use]
 pub fn condition_patch(
-    base: &PatchBase<'_>,
-    placed: Option<&Placed>,
+    object: &LeanObject,
+    generation: Option<i64>,
     condition: &Condition,
     fields: &StatusFields,
 ) -> Patch {
-    let mut operations = identity_tests(base);
+    let placed = object.conditions.placed(condition.kind);
+    let mut operations = identity_tests(object, generation);
     match placed {
         Some(placed) => {
             operations.extend(entry_tests(placed));
             operations.push(json!({"op": "replace", "path": place_path(placed), "value": condition.to_json()}));
         }
-        None => operations.extend(first_entry(base, condition)),
+        None => operations.extend(first_entry(object, condition)),
     }
     operations.extend(fields.operations());
-    operations.extend(entry_operations(base, placed.is_none(), &fields.entries));
+    operations.extend(entry_operations(&object.conditions, placed.is_none(), &fields.entries));
     into_patch(operations)
 }
 
 /// The operations for further entries. Removals come last and from the end, because each one shifts what follows it.
-fn entry_operations(base: &PatchBase<'_>, is_first: bool, entries: &[EntryWrite]) -> Vec<Value> {
-    let read = if let ConditionsList::Of(length) = base.conditions.list { length } else { 0 };
+fn entry_operations(conditions: &Conditions, is_first: bool, entries: &[EntryWrite]) -> Vec<Value> {
+    let read = if let ConditionsList::Of(length) = conditions.list { length } else { 0 };
     let mut length = read + u32::from(is_first);
     let mut operations = Vec::new();
     for EntryWrite { placed, condition } in entries {
@@ -76,19 +64,19 @@ fn removals<'p>(placed: impl Iterator<Item = &'p Placed>) -> Vec<Value> {
 /// The operations for our first entry. It must be appended right after the entries that were read. A longer list may
 /// already have one of ours, and a shorter one is not the list that was judged. So changes to the rest of the object
 /// never make the patch fail, unlike a test of its resourceVersion.
-fn first_entry(base: &PatchBase<'_>, condition: &Condition) -> Vec<Value> {
+fn first_entry(object: &LeanObject, condition: &Condition) -> Vec<Value> {
     let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
     let mut operations = Vec::new();
-    let length = match base.conditions.list {
+    let length = match object.conditions.list {
         ConditionsList::Of(length) => Some(length),
         ConditionsList::None | ConditionsList::NoStatus => None,
     };
     if length.is_none() {
         // Otherwise our list would replace one that another writer created meanwhile.
         operations.push(
-            json!({"op": "test", "path": "/metadata/resourceVersion", "value": base.resource_version.to_string()}),
+            json!({"op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version.to_string()}),
         );
-        if base.conditions.list == ConditionsList::NoStatus {
+        if object.conditions.list == ConditionsList::NoStatus {
             operations.push(add("/status", json!({})));
         }
         operations.push(add("/status/conditions", json!([])));
@@ -108,11 +96,12 @@ fn append(length: u32, condition: &Condition) -> [Value; 2] {
 
 /// Returns the patch on `/status` that removes the entry at `placed`, and with a verdict the conditions of `ready: true`.
 #[must_use]
-pub fn removal_patch(base: &PatchBase<'_>, placed: &Placed) -> Patch {
-    let mut operations = identity_tests(base);
+pub fn removal_patch(object: &LeanObject, placed: &Placed) -> Patch {
+    let mut operations = identity_tests(object, None);
     let is_with_readiness =
         placed.condition.kind == ConditionKind::Observed && placed.condition.message.tag().is_some_and(|tag| tag.ready);
-    let readiness = base.conditions.readiness.iter().filter(|_| is_with_readiness).flat_map(|entries| &entries.placed);
+    let readiness =
+        object.conditions.readiness.iter().filter(|_| is_with_readiness).flat_map(|entries| &entries.placed);
     operations.extend(removals(readiness.chain([placed])));
     if is_with_readiness {
         operations.extend([(OBSERVED_GENERATION, Value::Null)].into_iter().collect::<StatusFields>().operations());
@@ -120,10 +109,10 @@ pub fn removal_patch(base: &PatchBase<'_>, placed: &Placed) -> Patch {
     into_patch(operations)
 }
 
-fn identity_tests(base: &PatchBase<'_>) -> Vec<Value> {
-    let mut operations = vec![json!({"op": "test", "path": "/metadata/uid", "value": base.uid})];
+fn identity_tests(object: &LeanObject, generation: Option<i64>) -> Vec<Value> {
+    let mut operations = vec![json!({"op": "test", "path": "/metadata/uid", "value": &*object.id.uid})];
     operations.extend(
-        base.generation.map(|generation| json!({"op": "test", "path": "/metadata/generation", "value": generation})),
+        generation.map(|generation| json!({"op": "test", "path": "/metadata/generation", "value": generation})),
     );
     operations
 }
@@ -154,6 +143,7 @@ fn into_patch(operations: Vec<Value>) -> Patch {
 mod tests {
     use super::*;
     use crate::condition::ConditionStatus;
+    use crate::object::field_paths::FieldPaths;
 
     fn condition(reason: &str) -> Condition {
         Condition {
@@ -166,10 +156,13 @@ mod tests {
         }
     }
 
+    /// The patch on an object that was read like this.
+    fn patch(read: &Value, condition: &Condition, fields: &StatusFields) -> Patch {
+        condition_patch(&LeanObject::prune(read, &FieldPaths::default()), Some(3), condition, fields)
+    }
+
     fn patched(object: &Value, condition: &Condition) -> Result<Value, json_patch::PatchError> {
-        let conditions = Conditions::from_status(object.get("status"));
-        let base = PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
-        let patch = condition_patch(&base, conditions.observed.as_ref(), condition, &StatusFields::NONE);
+        let patch = patch(object, condition, &StatusFields::NONE);
         let mut object = object.clone();
         json_patch::patch(&mut object, &patch).map(|()| object)
     }
@@ -197,10 +190,7 @@ mod tests {
         let current = object(&json!({"conditions": [{"type": "Ready"}, ours], "phase": "Up", "old": 1}));
         let fields: StatusFields = [("id", json!("lb-1")), ("old", Value::Null)].into_iter().collect();
         for before in [bare, object(&json!({})), current] {
-            let conditions = Conditions::from_status(before.get("status"));
-            let base =
-                PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
-            let patch = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"), &fields);
+            let patch = patch(&before, &condition("InSync"), &fields);
             let mut after = before.clone();
             json_patch::patch(&mut after, &patch).unwrap();
             assert_eq!(after["status"]["id"], "lb-1");
@@ -226,9 +216,7 @@ mod tests {
     fn a_state_that_moved_refuses_the_patch() {
         let ours = condition("FieldsDiffer").to_json();
         let read = object(&json!({"conditions": [ours]}));
-        let conditions = Conditions::from_status(read.get("status"));
-        let base = PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
-        let later = condition_patch(&base, conditions.observed.as_ref(), &condition("InSync"), &StatusFields::NONE);
+        let later = patch(&read, &condition("InSync"), &StatusFields::NONE);
         let moved = |pointer: &str, value: Value| {
             let mut live = read.clone();
             *live.pointer_mut(pointer).unwrap() = value;
@@ -248,12 +236,7 @@ mod tests {
 
     #[test]
     fn a_first_write_insists_on_the_entries_read_alone() {
-        let first = |status: &Value| {
-            let conditions = Conditions::from_status(Some(status));
-            let base =
-                PatchBase { uid: "u", resource_version: &"5".into(), generation: Some(3), conditions: &conditions };
-            condition_patch(&base, None, &condition("InSync"), &StatusFields::NONE)
-        };
+        let first = |status: &Value| patch(&object(status), &condition("InSync"), &StatusFields::NONE);
         let theirs = |count: usize| json!({"conditions": vec![json!({"type": "Ready", "reason": "Read"}); count]});
         let lands = |read: &Value, mut live: Value| json_patch::patch(&mut live, &first(read)).is_ok();
         let mut busy = object(&json!({"conditions": [{"type": "Ready", "reason": "Changed"}]}));
