@@ -1,13 +1,13 @@
 //! A host with five hundred objects goes down, hangs, flaps and returns: other hosts are not affected, each object is
 //! written seldom, and no knowledge is lost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use drift_e2e::systems::outside::{Answer, Documents, Outside};
 use drift_e2e::wait::{self, Seen};
-use drift_e2e::world::{Target, World, condition, count_verdicts, describe};
+use drift_e2e::world::{Target, World, condition, count_verdicts};
 use serde_json::{Value, json};
 
 /// Deadline of storms with hundreds of objects on two shared cores.

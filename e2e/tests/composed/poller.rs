@@ -132,10 +132,11 @@ impl AtWork {
             Effect::Poll(order) => {
                 self.left.contains(&order.uid).then(|| format!("an object is polled that is another's: {}", order.uid))
             }
-            Effect::Write(object, begun) if begun.condition.status == ConditionStatus::True => {
-                let tag = begun.condition.message.tag().unwrap_or_default();
-                let is_older = self.in_sync.get(&object.id.uid) == Some(&(tag.desired_hash, tag.correction));
-                is_older.then(|| format!("drift is written that the last poll did not see: of {}", object.id.uid))
+            Effect::Write(update) => {
+                let written = condition_in(&update.patch).filter(|written| written.status == ConditionStatus::True)?;
+                let (tag, uid) = (written.message.tag().unwrap_or_default(), &update.object.id.uid);
+                let is_older = self.in_sync.get(uid) == Some(&(tag.desired_hash, tag.correction));
+                is_older.then(|| format!("drift is written that the last poll did not see: of {uid}"))
             }
             Effect::Attest(Some(_)) if self.state != TargetState::Live => {
                 Some(format!("a target is attested that no live text governs: {}", self.target.name))

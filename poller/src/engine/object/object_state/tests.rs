@@ -8,7 +8,7 @@ use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use crate::engine::writes::write_attempts::{Sent, WriteOutcome};
-use drift_api::{DesiredHash, ObjectView, ObservedReason, Placed, StatusFields};
+use drift_api::{CurrentVerdict, DesiredHash, ObjectView, ObservedReason, Placed, StatusFields};
 use drift_language::{Actions, Confirm, ObjectMay};
 use drift_systems::{HttpReply, ReplyBody};
 
@@ -317,10 +317,9 @@ fn a_poll_that_never_ends_makes_its_object_unknown() {
     state.begin_poll(at(1));
     let mut written = |second| {
         state.notice_silence(at(second).moment);
-        match state.next_write(at(second).moment) {
-            NextWrite::Write(verdict, _) => Some((verdict.reason, verdict.tag.polled)),
-            _ => None,
-        }
+        let update = state.begin_write(at(second).moment, "2026-01-01T00:00:00Z")?;
+        let said = CurrentVerdict::read(&fixtures::condition_in(&update.patch))?;
+        Some((said.reason, said.tag.polled))
     };
     let silence = 30 * u64::from(SILENT_INTERVALS);
     assert_ne!(written(silence - 1), Some((ObservedReason::NotYetPolled, None)));
@@ -352,8 +351,8 @@ impl War {
             let begun = self.state.begin_poll(now);
             self.state.finish_poll(begun, finding, now.moment);
         }
-        if let NextWrite::Write(verdict, urgency) = self.state.next_write(now.moment) {
-            let condition = self.state.begin_write(&verdict, urgency, now.moment, "2026-01-01T00:00:00Z").condition;
+        if let Some(update) = self.state.begin_write(now.moment, "2026-01-01T00:00:00Z") {
+            let condition = fixtures::condition_in(&update.patch);
             let mut written = self.object.clone();
             written.conditions.observed = Some(Placed { index: 0, condition });
             self.see(written);
