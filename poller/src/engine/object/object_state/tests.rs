@@ -310,20 +310,20 @@ fn a_contradicted_absence_is_written_once() {
 
 #[test]
 fn a_poll_that_never_ends_makes_its_object_unknown() {
-    let mut state = tagged();
-    let mut asked = object(&spec(), 0, 2);
-    asked.asked.get_or_insert_default().poll = Some("now".into());
-    see(&mut state, asked);
-    state.begin_poll(at(1));
-    let mut written = |second| {
+    let written_at = |second| {
+        let mut state = tagged();
+        let mut asked = object(&spec(), 0, 2);
+        asked.asked.get_or_insert_default().poll = Some("now".into());
+        see(&mut state, asked);
+        state.begin_poll(at(1));
         state.notice_silence(at(second).moment);
         let update = state.begin_write(at(second).moment, "2026-01-01T00:00:00Z")?;
         let said = CurrentVerdict::read(&fixtures::condition_in(&update.patch))?;
         Some((said.reason, said.tag.polled))
     };
     let silence = 30 * u64::from(SILENT_INTERVALS);
-    assert_ne!(written(silence - 1), Some((ObservedReason::NotYetPolled, None)));
-    assert_eq!(written(silence), Some((ObservedReason::NotYetPolled, None)), "silence answers no request");
+    assert_ne!(written_at(silence - 1), Some((ObservedReason::NotYetPolled, None)));
+    assert_eq!(written_at(silence), Some((ObservedReason::NotYetPolled, None)), "silence answers no request");
 }
 
 /// An object whose resource another writer changes back after each correction.
