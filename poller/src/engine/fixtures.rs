@@ -19,7 +19,7 @@ pub(crate) fn at(seconds: u64) -> Now {
 /// The condition `driftObserved` that a patch writes.
 pub(crate) fn condition_in(patch: &Patch) -> Condition {
     let operations = json!(patch);
-    let values = operations.as_array().into_iter().flatten().map(|operation| &operation["value"]);
-    let written = values.filter(|value| value["type"] == "driftObserved").last();
+    let mut values = operations.as_array().into_iter().flatten().map(|operation| &operation["value"]);
+    let written = values.rfind(|value| value["type"] == "driftObserved");
     Condition::from_json(ConditionKind::Observed, written.unwrap_or(&json!(null)))
 }

@@ -358,6 +358,7 @@ mod tests {
 
     /// An API server that answers with the name under which its audit log has the client.
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
     async fn the_api_server_sees_which_program_calls() {
         install_crypto();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

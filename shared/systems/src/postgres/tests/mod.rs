@@ -87,6 +87,7 @@ impl Client {
 
 /// A server that is closed, one that ends the log-in, and an honest one.
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
 async fn only_a_sent_statement_may_have_run() {
     let cutting = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
