@@ -370,7 +370,7 @@ async fn a_kind_with_its_own_types_is_refused() -> Result<()> {
         let kind = Kind::define(world, "Strict", "Namespaced", status_with(&narrow, "atomic")).await?;
         let bed = Bed::start(world, &kind).await?;
         bed.ensure_refused(world, "does not take driftObserved, driftCorrected as type").await?;
-        bed.ensure_refused(world, "maxLength: 1024 or more").await?;
+        bed.ensure_refused(world, "raise maxLength to 1024 or more").await?;
         Ok(())
     })
     .await
