@@ -52,8 +52,10 @@ fn a_claim_does_not_count_in_another_scope() {
 #[test]
 fn a_scope_that_comes_back_counts_again() {
     let back = [Target { target: 0, text: Some(PLAIN) }, Configure(Controller), Configure(Poller), Rest];
-    let changed = [Change { resource: 0, value: 7 }].into_iter().chain(minutes(2));
-    let events = with(&moved(ELSEWHERE), back.into_iter().chain(changed));
+    let returned = with(&moved(ELSEWHERE), back.into_iter().chain(minutes(1)));
+    let note = entry(&played(&returned).api.objects["a"], "driftCorrected").map(|note| note["reason"].clone());
+    assert_eq!(note, Some("CorrectionApplied".into()));
+    let events = with(&returned, [Change { resource: 0, value: 7 }].into_iter().chain(minutes(2)));
     assert_eq!(value(&played(&events), "r1"), Some(1));
     ends_well(events, [Rest], Ending::Free);
 }
