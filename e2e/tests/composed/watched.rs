@@ -76,7 +76,8 @@ fn a_write_whose_answer_was_lost_is_our_own() {
     let lost = with(&events, [Step(Poller, 0, Fault::LostAfter)]);
     assert_eq!(verdict(&played(&lost)).0, Some(ConditionStatus::True), "the write is not the next step");
     let (before, world) = (played(&lost), played(&with(&lost, [Rest, Pass(5), Rest])));
-    assert_eq!(world.ledger.writes, before.ledger.writes, "it is taken for another writer's");
+    assert_eq!(world.ledger.writes, before.ledger.writes, "it is written again");
+    assert_eq!(world.outside.reads, before.outside.reads, "it is taken for another writer's");
     assert!(world.attestation("alpha").is_some_and(|attestation| attestation.except.is_empty()));
 }
 
