@@ -270,7 +270,8 @@ impl Acting {
             }
         };
         let is_claim = matches!(write, Write::Status(_, Purpose::Claim));
-        let unanswered = work.correction.as_deref().filter(|_| is_claim && fault == Fault::LostAfter);
+        let unanswered =
+            work.correction.as_deref().filter(|_| is_claim && matches!(fault, Fault::LostAfter | Fault::Late));
         if let Some(correction) = unanswered {
             // The claim may exist, so later resources of this name count as made by its object.
             scene.outside.doubt(&key_of(&correction.resource), &object.id.uid, false);
