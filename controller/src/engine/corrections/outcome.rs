@@ -311,23 +311,24 @@ impl Outcome {
         matches!(self, Self::Doubtful(FailedStep { reach: Reach::Unsent, .. }, _))
     }
 
-    /// Returns true if the first write certainly did nothing, also because the API server refused it.
+    /// Returns true if the first write certainly did nothing: there was no connection, or the answer was a refused
+    /// credential, a missing right, too many requests, or a refusal of the API server.
     #[must_use]
     pub fn was_turned_away(&self) -> bool {
         let Self::Doubtful(step, Uncertainty { why, .. }) = self else { return false };
-        self.was_rejected() || step.reach == Reach::FirstWrite && why.is_refusal_of_api_server()
+        let is_refusal =
+            matches!(why, Doubt::CredentialRefused | Doubt::Forbidden | Doubt::RateLimited | Doubt::NotConnected);
+        step.reach == Reach::FirstWrite && (is_refusal || why.is_refusal_of_api_server())
     }
 
-    /// Returns true if the first write certainly did nothing in the external system: there was no connection, or the
-    /// answer was a refused credential, a missing right, too many requests, or a 503 that says when to come back.
+    /// Returns true if the external system says of the first write that it did nothing: it turned the write away, or
+    /// answered with a 503 that says when to come back. Such a 503 takes no claim back, because a proxy may have sent it.
     #[must_use]
     pub fn was_rejected(&self) -> bool {
-        let Self::Doubtful(step, uncertainty) = self else { return false };
-        let Uncertainty { why, code, retry_after, .. } = uncertainty;
+        let Self::Doubtful(step, Uncertainty { why, code, retry_after, .. }) = self else { return false };
         let is_busy = *code == Some(Code::Status(503)) && retry_after.is_some();
-        let is_rejection =
-            matches!(why, Doubt::CredentialRefused | Doubt::Forbidden | Doubt::RateLimited | Doubt::NotConnected);
-        step.reach == Reach::FirstWrite && (is_rejection || is_busy)
+        let is_first = step.reach == Reach::FirstWrite;
+        is_first && (is_busy || self.was_turned_away() && !why.is_refusal_of_api_server())
     }
 
     /// Returns true if a write without a response may have taken effect. The API server responds before it changes
@@ -432,6 +433,11 @@ mod tests {
         assert!(!ended(Doubt::RateLimited, Reach::Further).was_turned_away());
         assert!(!ended(Doubt::ServerError, Reach::FirstWrite).was_turned_away());
         assert!(!ended(Doubt::JobUnseen, Reach::FirstWrite).was_turned_away(), "it runs on");
+        assert!(ended(Doubt::NotConnected, Reach::FirstWrite).was_turned_away());
+        let answered = Uncertainty::answered(Doubt::ServerError, 503.into());
+        let busy = Uncertainty { retry_after: Some(Duration::from_secs(1)), ..answered };
+        let busy = Outcome::Doubtful(FailedStep { label: None, reach: Reach::FirstWrite }, busy);
+        assert!(busy.was_rejected() && !busy.was_turned_away(), "a proxy may have sent it");
         for why in [Doubt::RightMissing, Doubt::ApiServerBusy] {
             let outcome = ended(why, Reach::FirstWrite);
             assert!(outcome.was_turned_away() && !outcome.may_have_written(), "{why:?}");
