@@ -110,7 +110,7 @@ fn other_target(world: &World, other: &Host) -> Result<Target> {
 }
 
 /// Creates the host under test and another one, with all their objects in sync. One failed poll makes an object of the
-/// first Unknown, so that without the slow lane all would change within one interval.
+/// first Unknown, so that all of them change within one interval.
 async fn two_hosts(world: &World) -> Result<(Host, Host)> {
     let bad = Host::new(world, "bad", 500).await?;
     let other = Host::new(world, "other", 50).await?;

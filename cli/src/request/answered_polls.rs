@@ -27,7 +27,7 @@ use crate::targets::lease_notes;
 const READ_EVERY: Duration = Duration::from_millis(500);
 
 /// Time after a request in which a poll and its write are tried: a poll's default `timeout` (10 s), and some for the write
-/// and the Lease. What the Lease says after that is about the requested poll.
+/// and the Lease. A refusal on the Lease ends the wait after that, also for a target with a longer `timeout`.
 const POLL_TAKES: Duration = Duration::from_secs(15);
 
 /// Shown if no verdict came.

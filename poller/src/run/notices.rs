@@ -55,8 +55,8 @@ impl ObjectNotices {
     pub(crate) fn flapping(&self, object: &ObjectId) {
         let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
         tracing::warn!(target, kind, namespace, name = &*object.name, "the verdict alternates");
-        let note = "the verdict changed its status more than six times within minutes: either another writer undoes the \
-                    corrections, or the external system comes and goes";
+        let note = "the verdict changed its status after six other writes within minutes: another writer undoes the \
+                    corrections, the external system comes and goes, or published fields keep changing";
         self.emit(object, NoticeKind::Warning, "VerdictFlapping", "Poll", note.to_owned());
     }
 

@@ -217,7 +217,7 @@ impl Correction {
         let status = self.ended(outcome);
         let current = current.clone().in_scope(self.resource.scope);
         let counted = self.counts(outcome) && current.correction >= self.number;
-        // What is wrong with a Secret changes only if somebody changes the Secret.
+        // Another cause is news, such as another fault of a Secret.
         let has_other_cause = outcome.sent_nothing() && status.text != current.text;
         // Only the text may differ: two other consecutive doubts count as one.
         let repeats = CorrectionStatus { text: String::new(), ..status.clone() }

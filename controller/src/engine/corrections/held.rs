@@ -4,7 +4,7 @@ use drift_api::{JobStage, ObjectReason};
 
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal,)+) => {
-        /// Reason why nothing is done now. First those of the guards of a decision, in the order in which they are asked.
+        /// Reason why nothing is done now. First those of the guards of a decision, in the order in which each is first asked for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Held { $($(#[$doc])* $variant,)+ }
 

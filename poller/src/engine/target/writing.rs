@@ -1,4 +1,4 @@
-//! Writes of a target's verdicts: begun as their urgency allows, and processed when they end.
+//! Writes of a target's verdicts: begun when they are due, and processed when they end.
 
 use drift_api::Uid;
 

@@ -35,8 +35,9 @@ const SENTENCES: [&str; 10] = [
     "#text",
 ];
 
-/// Words of codes that say what is wrong with a credential.
-const ERROR_WORDS: [&str; 7] = ["bad", "expired", "insufficient", "invalid", "missing", "revoked", "unsupported"];
+/// Codes that say what is wrong with a token (RFC 6750, 3.1, and RFC 8628, 3.5). Another code that names a credential may
+/// stand before its value.
+const TOKEN_ERRORS: [&str; 2] = ["invalid_token", "expired_token"];
 
 /// Keys of errors, in this order.
 const ERRORS: [&str; 4] = ["error", "errors", "fault", "faults"];
@@ -198,15 +199,9 @@ fn before(short: &str, said: &str) -> String {
     let code = short.trim_end_matches(['.', ':', ' ']);
     match said.starts_with(short) {
         true => said.to_owned(),
-        false if names_credential(code) && is_error_code(code) => format!("{said} ({code})"),
+        false if TOKEN_ERRORS.contains(&code) => format!("{said} ({code})"),
         false => format!("{code}: {said}"),
     }
-}
-
-/// Returns true if a code says what is wrong with a credential (RFC 6749, 5.2, RFC 6750, 3.1, and RFC 8628, 3.5), and is
-/// no name of a field.
-fn is_error_code(code: &str) -> bool {
-    ERROR_WORDS.iter().any(|word| code.split(['_', '-']).any(|part| part.eq_ignore_ascii_case(word)))
 }
 
 fn text_at<'f>(fields: &'f Map<String, Value>, key: &str) -> Option<&'f str> {

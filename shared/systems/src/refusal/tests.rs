@@ -46,7 +46,8 @@ const BODIES: &[(&str, &str)] = &[
         r#"{"error": "invalid_token", "error_description": "The access token expired"}"#,
         "The access token expired (invalid_token)",
     ),
-    (r#"{"error": "unsupported_token_type", "error_description": "password: hunter2"}"#, "password: (redacted)"),
+    (r#"{"error": "unsupported_token_type", "error_description": "hunter2"}"#, "unsupported_token_type: (redacted)"),
+    (r#"{"error": "invalid_password", "error_description": "hunter2"}"#, "invalid_password: (redacted)"),
     (r#"{"error": "token", "error_description": "hunter2"}"#, "token: (redacted)"),
     // Kubernetes
     (

@@ -203,7 +203,9 @@ impl ObjectState {
         match self.confirmation.count(&new, &self.settings.confirm) {
             Belief::Confirmed => self.believe_confirmed(&found, others, current.as_ref(), now),
             Belief::PollAgainAfter(wait) => {
-                self.writing.note_unconfirmed(now);
+                if !matches!(found.finding, Finding::Failed(_)) {
+                    self.writing.note_unconfirmed(now);
+                }
                 self.drop_unwritten();
                 self.schedule.want_after(wait, now);
             }

@@ -287,3 +287,41 @@ impl ObjectState {
         self.schedule.want_promptly(when);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Writes a change of the status. Returns true if it is reported as flapping.
+    fn is_reported(writing: &mut Writing, second: u64) -> bool {
+        let now = Moment::from_start(Duration::from_secs(second));
+        writing.note_change(now);
+        writing.quiet.spend(now);
+        let is_news = writing.flapping == Flapping::Unreported;
+        if is_news {
+            writing.flapping = Flapping::Reported;
+        }
+        is_news
+    }
+
+    #[test]
+    fn the_seventh_change_in_a_minute_is_reported_as_flapping_until_it_rests() {
+        let mut writing = Writing::default();
+        let reported =
+            |writing: &mut Writing, from: u64| (0..20).filter(|step| is_reported(writing, from + step)).count();
+        assert_eq!((0..6).filter(|step| is_reported(&mut writing, *step)).count(), 0);
+        assert!(is_reported(&mut writing, 6));
+        assert_eq!(reported(&mut writing, 7), 0, "reported once");
+        let after = |minutes: u64| Moment::from_start(Duration::from_secs(26 + 60 * minutes));
+        assert!(writing.is_flapping(after(5)) && !writing.is_flapping(after(6)));
+        assert_eq!(reported(&mut writing, 1000), 1, "and once more after a rest");
+    }
+
+    #[test]
+    fn a_change_a_minute_is_no_flapping() {
+        let mut writing = Writing::default();
+        assert!((0..500).all(|minute| !is_reported(&mut writing, 60 * minute)));
+    }
+}

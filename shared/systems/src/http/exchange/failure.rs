@@ -12,7 +12,8 @@ use crate::guard::dialling::AddressRefused;
 use crate::refusal::ServerText;
 use drift_api::secrets::labelled_secrets::CredentialError;
 
-/// The reason for a missing reply. Contains no header, body, address or credential.
+/// The reason for a missing reply. Contains no header, address or credential, and of a body only the sentence of a token
+/// server that refuses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpFailure {
     /// DNS, connect or TLS failed, or the server states that it did not look at the request: certainly nothing was done.
