@@ -109,7 +109,7 @@ async fn a_signed_request_shows_drift_at_once() -> Result<()> {
         world.wait_for_verdict("web", "True", "FieldsDiffer").await?;
 
         repeat(world, &sender, (&toxiproxy, &outside)).await?;
-        flood_about_nobody(&sender, (&poller, &outside)).await?;
+        flood_about_unknown_objects(&sender, (&poller, &outside)).await?;
         change_the_secret(world, &sender).await?;
         ask_one_that_stands_by(world).await?;
         let log = poller.log_text()?;
@@ -173,7 +173,7 @@ async fn repeat(world: &World, sender: &Sender, (toxiproxy, outside): (&Toxiprox
 }
 
 /// Checks that unknown names and a flood are counted and cause no poll.
-async fn flood_about_nobody(sender: &Sender, (poller, outside): (&Program, &Outside)) -> Result<()> {
+async fn flood_about_unknown_objects(sender: &Sender, (poller, outside): (&Program, &Outside)) -> Result<()> {
     outside.forget_requests();
     let mut answers = BTreeMap::<u16, u32>::new();
     for number in 0..FLOOD {

@@ -145,7 +145,7 @@ async fn most_written(world: &World, before: &BTreeMap<String, usize>) -> Result
 
 #[tokio::test]
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
-async fn an_outage_is_written_and_delays_nobody() -> Result<()> {
+async fn an_outage_is_written_and_delays_no_other_host() -> Result<()> {
     World::run_crowded("host outage", async |world| {
         let (bad, other) = two_hosts(world).await?;
         let down = Instant::now();

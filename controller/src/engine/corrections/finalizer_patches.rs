@@ -6,6 +6,7 @@
 
 use drift_api::names::FINALIZER;
 use drift_api::object::LeanObject;
+use drift_api::object::status_patch::{into_patch, uid_test};
 use json_patch::Patch;
 use serde_json::{Value, json};
 
@@ -40,16 +41,6 @@ pub fn release_patch(object: &LeanObject) -> Option<Patch> {
         json!({"op": "test", "path": path, "value": FINALIZER}),
         json!({"op": "remove", "path": path}),
     ]))
-}
-
-fn uid_test(object: &LeanObject) -> Value {
-    json!({"op": "test", "path": "/metadata/uid", "value": &*object.id.uid})
-}
-
-/// The operations above are always well formed. The API server refuses an empty patch, so a bug cannot
-/// change an object.
-fn into_patch(operations: Vec<Value>) -> Patch {
-    serde_json::from_value(Value::Array(operations)).unwrap_or_default()
 }
 
 #[cfg(test)]

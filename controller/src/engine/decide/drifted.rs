@@ -166,9 +166,10 @@ pub(super) fn retry_awaited(case: &Case<'_>) -> Option<Decision> {
 /// The read of the target is not proved, and another create waits to be found. A replacement is not left without its
 /// create.
 pub(super) fn read_unproved(case: &Case<'_>) -> Option<Decision> {
-    let creates = case.correction()?.creating.is_some();
-    let is_unproved = creates && !case.situation.surroundings.may_create && !case.status.replaced;
-    is_unproved.then_some(Decision::Nothing(Held::ReadUnproved))
+    if case.situation.surroundings.may_create || case.status.replaced {
+        return None;
+    }
+    case.correction()?.creating.map(|_| Decision::Nothing(Held::ReadUnproved))
 }
 
 /// The limits of the target are used up.

@@ -1,7 +1,7 @@
-//! Writes of verdicts: their urgency, their retries, and the Events about them.
+//! Writes of verdicts: which of them are news, their retries, and the Events about them.
 
 pub mod announcement;
-pub mod urgency;
+pub mod news;
 pub mod write_attempts;
 
 /// Maximum concurrent writes of one target, equal to the program's calls to the API server. More would only delay the

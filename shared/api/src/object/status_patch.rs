@@ -109,8 +109,14 @@ pub fn removal_patch(object: &LeanObject, placed: &Placed) -> Patch {
     into_patch(operations)
 }
 
+/// Tests that the object was not deleted and created again.
+#[must_use]
+pub fn uid_test(object: &LeanObject) -> Value {
+    json!({"op": "test", "path": "/metadata/uid", "value": &*object.id.uid})
+}
+
 fn identity_tests(object: &LeanObject, generation: Option<i64>) -> Vec<Value> {
-    let mut operations = vec![json!({"op": "test", "path": "/metadata/uid", "value": &*object.id.uid})];
+    let mut operations = vec![uid_test(object)];
     operations.extend(
         generation.map(|generation| json!({"op": "test", "path": "/metadata/generation", "value": generation})),
     );
@@ -133,8 +139,10 @@ fn entry_tests(placed: &Placed) -> impl Iterator<Item = Value> {
         .map(move |(field, value)| json!({"op": "test", "path": format!("{path}/{field}"), "value": value}))
 }
 
-/// Converts the operations above, which are always valid. The API server would reject an empty patch.
-fn into_patch(operations: Vec<Value>) -> Patch {
+/// Converts operations that are valid by construction. Others give an empty patch, which the API server refuses, so a bug
+/// cannot change an object.
+#[must_use]
+pub fn into_patch(operations: Vec<Value>) -> Patch {
     serde_json::from_value(Value::Array(operations)).unwrap_or_default()
 }
 

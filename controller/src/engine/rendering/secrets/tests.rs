@@ -67,7 +67,7 @@ fn of_what_cannot_be_listed_nothing_is_known() {
     let own = labelled("ours", None, ("token", b"t"), "1");
     let (target, object) = (target(), object("pw"));
     let marks = |beside: &LabelledSecrets| watched_marks(&target, &object, AvailableSecrets { own: &own, beside });
-    assert_eq!(marks(&refused()), None, "what was said of it stands");
+    assert_eq!(marks(&refused()), None, "the record keeps what it has");
     assert_eq!(marks(&LabelledSecrets::from_iter([])), Some(SecretMarks::default()), "it was deleted");
     let text = TARGET.replace("[{path: /password, secret: password}]", "[{path: /token, secret: own}]");
     let text = text.replace("${secrets.password}", "${secrets.own}${secrets.password}");

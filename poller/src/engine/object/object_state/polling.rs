@@ -20,7 +20,7 @@ use crate::engine::poll::entity_tag::{EntityTag, RememberedTag, Tagged};
 use crate::engine::poll::known_finding::KnownFinding;
 use crate::engine::poll::request::Prepared;
 use crate::engine::schedule::{Now, PROMPT_SPACING};
-use crate::engine::writes::urgency::is_change;
+use crate::engine::writes::news::is_change;
 
 /// A poll that began. The object may leave the selection and return meanwhile, and the result of an earlier poll may be
 /// outdated by then. So a result counts only for the running poll.

@@ -8,9 +8,16 @@ use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use crate::engine::writes::write_attempts::{Sent, WriteOutcome};
-use drift_api::{CurrentVerdict, DesiredHash, ObjectView, ObservedReason, Placed, StatusFields};
+use drift_api::{CurrentVerdict, DesiredHash, ObjectView, ObservedReason, Placed, StatusFields, Verdict};
 use drift_language::{Actions, Confirm, ObjectMay};
 use drift_systems::{HttpReply, ReplyBody};
+
+impl ObjectState {
+    /// Returns the verdict that may be written now.
+    pub(in crate::engine::object) fn due_verdict(&mut self, now: Moment) -> Option<Verdict> {
+        self.due(now).filter(|due| due.at <= now).map(|due| due.verdict)
+    }
+}
 
 const SETTINGS: PollSettings = PollSettings {
     interval: Duration::from_secs(30),

@@ -8,7 +8,7 @@ use json_patch::Patch;
 
 use super::{ObjectState, Owing, stands_true};
 use crate::engine::writes::announcement::announce;
-use crate::engine::writes::urgency::{is_change, is_news};
+use crate::engine::writes::news::{is_change, is_news};
 use crate::engine::writes::write_attempts::{AFTER_LOST_RACES, Sent, WriteAttempts, WriteOutcome};
 
 /// A write of a verdict. The API server takes it only if the object still has the state that was judged.
@@ -87,9 +87,9 @@ fn is_definite(current: &CurrentVerdict) -> bool {
 }
 
 /// The next write of an object.
-struct Due {
-    verdict: Verdict,
-    at: Moment,
+pub(super) struct Due {
+    pub(super) verdict: Verdict,
+    pub(super) at: Moment,
     /// True if a program or a person waits for it, so that it uses no budget.
     is_news: bool,
 }
@@ -120,12 +120,7 @@ impl ObjectState {
         self.due(now).map(|due| due.at)
     }
 
-    /// Returns the verdict that may be written now.
-    pub fn due_verdict(&mut self, now: Moment) -> Option<Verdict> {
-        self.due(now).filter(|due| due.at <= now).map(|due| due.verdict)
-    }
-
-    fn due(&mut self, now: Moment) -> Option<Due> {
+    pub(super) fn due(&mut self, now: Moment) -> Option<Due> {
         if !self.is_polled() || self.is_of_newer_version || self.writing.attempts.is_under_way() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Whether a verdict is written over the current one at once.
+//! Decides if a verdict is written over the current one at once.
 //!
 //! A steady state causes no write. Writes that the controller waits for are immediate. Writes that only inform people
 //! use the object's budget, so that a flapping object cannot flood the API server.
