@@ -37,6 +37,11 @@ pub(crate) struct ApiServer {
 const FINALIZERS: &str = "/metadata/finalizers";
 
 impl ApiServer {
+    /// Returns the version of the newest change.
+    pub(crate) const fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Creates an object. An existing one of that name stays.
     pub(crate) fn create(&mut self, name: &str, spec: Value, labels: Value) {
         if self.objects.contains_key(name) {

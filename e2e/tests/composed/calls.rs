@@ -1,17 +1,12 @@
-//! Parts that both programs' machines share: the clock, the world's parts that a step may change, and the dispatch of
-//! events.
+//! Parts that both programs' machines share: the clock, and the world's parts that a step may change.
 
 use std::time::Duration;
 
 use drift_api::timing::moment::Moment;
-use drift_language::Target;
-use serde_json::Value;
 
 use crate::api_server::{ApiServer, Refusal};
 use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
-use crate::targets::owner_of;
-use crate::watch::Event;
 
 /// State that is visible without a call: the clocks at one instant, with a wall clock that users and NTP may change,
 /// and the Secret.
@@ -69,29 +64,5 @@ pub(crate) fn call<T>(
         Fault::Forbidden | Fault::Unauthorized => Err(Refusal::Refused),
         Fault::Refused => Err(Refusal::Moved),
         Fault::None | Fault::Maintenance | Fault::Empty | Fault::Page => does(api),
-    }
-}
-
-/// The receiver of a watch event.
-pub(crate) enum Dispatch<'a> {
-    /// The first target by name that selects the object.
-    Owner(&'static str, &'a Value),
-    /// No target selects it, or it is deleted.
-    Nobody(&'a Value),
-    Listed,
-    Alive,
-}
-
-impl<'a> Dispatch<'a> {
-    pub(crate) fn of<'t>(event: &'a Event, targets: impl Iterator<Item = &'t Target>) -> Self {
-        match event {
-            Event::Seen(object) => match owner_of(object, targets) {
-                Some(owner) => Self::Owner(owner, object),
-                None => Self::Nobody(object),
-            },
-            Event::Gone(object) => Self::Nobody(object),
-            Event::Listed => Self::Listed,
-            Event::Alive => Self::Alive,
-        }
     }
 }

@@ -12,11 +12,12 @@ use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::engine::{self, Effect, Input, Now, Operation, Report, SharedState, Work};
+use drift_kube::ObjectEvent;
 use drift_language::{Target, TargetState};
 
 use crate::act::Acting;
 use crate::api_server::ApiServer;
-use crate::calls::{Clock, Dispatch, Scene};
+use crate::calls::{Clock, Scene};
 use crate::decisions::Decided;
 use crate::endings;
 use crate::governing::States;
@@ -25,7 +26,6 @@ use crate::outside::{Fault, Outside};
 use crate::resources::Resources;
 use crate::shared::{Around, Shared};
 use crate::targets::{Text, key_claimed};
-use crate::watch::{Event, Watch, uid_of};
 
 /// One term of a controller process.
 #[derive(Default)]
@@ -52,8 +52,6 @@ struct AtWork {
     engine: engine::Target<Shared>,
     target: Arc<Target>,
     text: Text,
-    /// Its list is not readable yet, so it gets no events.
-    awaits_list: bool,
     /// Number of its text among the texts of all targets.
     number: u64,
     state: TargetState,
@@ -87,7 +85,6 @@ impl Controller {
     pub(crate) fn configure(
         &mut self,
         (texts, states): (&BTreeMap<&'static str, (Text, Arc<Target>)>, &States),
-        watch: &Watch,
         clock: Clock,
     ) {
         let changed = |name: &str, at_work: &AtWork| texts.get(name).is_none_or(|(text, _)| *text != at_work.text);
@@ -116,11 +113,10 @@ impl Controller {
             let engine = engine::Target::new(target.clone(), shared, handover);
             let (number, state) = (self.texts, states.get(name).copied().unwrap_or_default());
             let target = target.clone();
-            let at_work = AtWork { engine, target, text: *text, awaits_list: true, number, state };
+            let at_work = AtWork { engine, target, text: *text, number, state };
             self.targets.insert(name, at_work);
             self.feed(number, Input::StateChanged(state), clock);
         }
-        self.read_lists(watch, clock);
     }
 
     /// Sets if the text of a noted target is lost.
@@ -141,25 +137,12 @@ impl Controller {
         self.resources.incomplete().is_empty()
     }
 
-    /// Passes all objects to the targets with a readable list.
-    pub(crate) fn read_lists(&mut self, watch: &Watch, clock: Clock) {
-        self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_rejected(name));
-        watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
-        if watch.listed {
-            self.take(&Event::Listed, clock);
-        }
-    }
-
-    /// Processes an event of the watch.
-    pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
-        let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
-        let hearing = self.targets.values().filter(|at_work| !at_work.awaits_list);
-        let inputs: Vec<_> = hearing.filter_map(|at_work| Some((at_work.number, input(&dispatch, at_work)?))).collect();
-        let left = inputs.iter().filter_map(|(number, input)| Some((*number, left_by(input)?)));
-        let name = |number: u64| self.targets.values().find(|at_work| at_work.number == number);
-        let forgotten = left.filter_map(|(number, uid)| Some((name(number)?.target.name.clone(), uid)));
-        self.forgotten.extend(forgotten.collect::<Vec<_>>());
-        inputs.into_iter().for_each(|(number, input)| self.feed(number, input, clock));
+    /// Passes an event of its objects to the target.
+    pub(crate) fn take(&mut self, target: &str, event: ObjectEvent, clock: Clock) {
+        let (Some(at_work), Some(input)) = (self.targets.get(target), input_of(event)) else { return };
+        let (number, left) = (at_work.number, left_by(&input));
+        self.forgotten.extend(left.map(|uid| (target.to_owned(), uid)));
+        self.feed(number, input, clock);
     }
 
     /// Sets the poller's current attestations.
@@ -362,19 +345,13 @@ fn left_by(input: &Input) -> Option<Uid> {
     }
 }
 
-/// Converts a watch event to an input of the target. A sign of life gives `None`.
-fn input(dispatch: &Dispatch<'_>, at_work: &AtWork) -> Option<Input> {
-    let target = &at_work.target;
-    let lean = |object| Box::new(LeanObject::prune(object, &target.all_fields));
-    match dispatch {
-        Dispatch::Owner(owner, object) if *owner == target.name => Some(Input::Seen(lean(object))),
-        Dispatch::Owner(_, object) => {
-            let metadata = &object["metadata"];
-            let is_selected = target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels"));
-            Some(if is_selected { Input::Skipped(lean(object)) } else { Input::Left(uid_of(object)) })
-        }
-        Dispatch::Nobody(object) => Some(Input::Left(uid_of(object))),
-        Dispatch::Listed => Some(Input::Listed),
-        Dispatch::Alive => None,
+/// Converts an event of the watch to an input. A sign of life gives `None`.
+fn input_of(event: ObjectEvent) -> Option<Input> {
+    match event {
+        ObjectEvent::Seen(object) => Some(Input::Seen(object)),
+        ObjectEvent::Left(uid) => Some(Input::Left(uid)),
+        ObjectEvent::Skipped(object) => Some(Input::Skipped(object)),
+        ObjectEvent::Listed => Some(Input::Listed),
+        ObjectEvent::Alive { .. } => None,
     }
 }

@@ -48,7 +48,7 @@ pub(crate) enum Event {
     Repeat(Who, u8),
     List(Who),
     Configure(Who),
-    /// Makes the target's list unreadable for a program that starts to use a text of it, or readable again.
+    /// Lets no text of the target that a program starts to use find its kind, or lets it.
     Bar {
         who: Who,
         target: usize,

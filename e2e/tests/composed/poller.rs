@@ -17,6 +17,7 @@ use drift_api::names::DRIFT_OBSERVED;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
+use drift_kube::ObjectEvent;
 use drift_language::{Target, TargetState};
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
@@ -33,11 +34,10 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use crate::api_server::{ApiServer, Refusal};
-use crate::calls::{Clock, Dispatch, Scene, call};
+use crate::calls::{Clock, Scene, call};
 use crate::governing::States;
 use crate::outside::{Fault, resource_of};
 use crate::targets::NAMES;
-use crate::watch::{Event, Watch, uid_of};
 
 /// Delay that a rate limit asks for.
 const ASKED_DELAY: Duration = Duration::from_secs(100);
@@ -70,8 +70,6 @@ struct AtWork {
     /// Number of the target's text. Work of an earlier text no longer counts.
     text: u64,
     state: TargetState,
-    /// Its list is not readable yet, so it gets no events.
-    awaits_list: bool,
     /// It was notified that its list is complete.
     is_listed: bool,
     /// Objects that it must leave alone.
@@ -199,7 +197,6 @@ impl Poller {
     pub(crate) fn configure(
         &mut self,
         (targets, states): (&BTreeMap<&'static str, Arc<Target>>, &States),
-        watch: &Watch,
         clock: Clock,
     ) {
         self.targets.retain(|name, at_work| {
@@ -214,13 +211,12 @@ impl Poller {
                 let engine = engine::Target::new(target.clone(), shared);
                 let (target, text) = (target.clone(), self.texts);
                 let (left, own_words, in_sync) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
-                let (awaits_list, is_listed, state) = (true, false, TargetState::Live);
-                let at_work = AtWork { engine, target, text, awaits_list, is_listed, state, left, own_words, in_sync };
+                let (is_listed, state) = (false, TargetState::Live);
+                let at_work = AtWork { engine, target, text, is_listed, state, left, own_words, in_sync };
                 self.targets.insert(name, at_work);
                 self.govern(name, states.get(name).copied().unwrap_or_default(), clock);
             }
         }
-        self.read_lists(watch, clock);
     }
 
     /// Accepts the state of a target by its ConfigMaps.
@@ -231,21 +227,17 @@ impl Poller {
         self.feed(name, Input::StateChanged { state, polled_for: POLLED_FOR }, clock);
     }
 
-    /// Passes all objects to the targets with a readable list.
-    pub(crate) fn read_lists(&mut self, watch: &Watch, clock: Clock) {
-        self.targets.iter_mut().for_each(|(name, at_work)| at_work.awaits_list &= watch.is_rejected(name));
-        watch.objects().for_each(|object| self.take(&Event::Seen(object.clone()), clock));
-        if watch.listed {
-            self.take(&Event::Listed, clock);
-        }
-    }
-
-    /// Processes an event of the watch.
-    pub(crate) fn take(&mut self, event: &Event, clock: Clock) {
-        let dispatch = Dispatch::of(event, self.targets.values().map(|at_work| &*at_work.target));
-        let hearing = self.targets.iter().filter(|(_, at_work)| !at_work.awaits_list);
-        let inputs: Vec<_> = hearing.map(|(name, at_work)| (*name, input(&dispatch, &at_work.target, clock))).collect();
-        inputs.into_iter().for_each(|(name, input)| self.feed(name, input, clock));
+    /// Passes an event of its objects to the target.
+    pub(crate) fn take(&mut self, target: &str, event: ObjectEvent, clock: Clock) {
+        let Some(name) = NAMES.into_iter().find(|name| *name == target) else { return };
+        let input = match event {
+            ObjectEvent::Seen(object) => Input::Seen(object),
+            ObjectEvent::Left(uid) => Input::Left(uid),
+            ObjectEvent::Skipped(object) => Input::Skipped(object),
+            ObjectEvent::Listed => Input::Listed,
+            ObjectEvent::Alive { since } => Input::Alive { since },
+        };
+        self.feed(name, input, clock);
     }
 
     /// Lets all running targets start due work.
@@ -335,22 +327,6 @@ impl Poller {
     pub(crate) fn die(self) -> Self {
         let sent = self.tasks.into_iter().filter(|task| matches!(task.step, Step::Write(_)));
         Self { tasks: sent.map(|task| Task { text: 0, ..task }).collect(), texts: self.texts, ..Self::default() }
-    }
-}
-
-/// Converts a watch event to an input of the target.
-fn input(dispatch: &Dispatch<'_>, target: &Target, clock: Clock) -> Input {
-    let lean = |object| Box::new(LeanObject::prune(object, &target.poll_fields));
-    match dispatch {
-        Dispatch::Owner(owner, object) if *owner == target.name => Input::Seen(lean(object)),
-        Dispatch::Owner(_, object) => {
-            let metadata = &object["metadata"];
-            let is_selected = target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels"));
-            if is_selected { Input::Skipped(lean(object)) } else { Input::Left(uid_of(object)) }
-        }
-        Dispatch::Nobody(object) => Input::Left(uid_of(object)),
-        Dispatch::Listed => Input::Listed,
-        Dispatch::Alive => Input::Alive { since: clock.moment },
     }
 }
 

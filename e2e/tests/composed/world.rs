@@ -9,6 +9,7 @@ use std::time::Duration;
 use drift_api::attestation::Attestation;
 use drift_api::identity::Uid;
 use drift_controller::engine::decide::attestation::Attestations;
+use drift_kube::subscriptions::dispatch::Effects;
 use drift_language::{Target, TargetState};
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
 use crate::poller::Poller;
 use crate::targets::{Documents, Text, target};
-use crate::watch::{Event, Watch};
+use crate::watch::Watch;
 
 /// The two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,6 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const MOST_STEPS: usize = 400;
 
 /// The complete state of a history.
-#[derive(Default)]
 pub(crate) struct World {
     pub(crate) api: ApiServer,
     pub(crate) outside: Outside,
@@ -61,6 +61,28 @@ pub(crate) struct World {
     checked: usize,
     /// Earlier verdicts of drift, for writers that restore them.
     pub(crate) verdicts: BTreeMap<Uid, Value>,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self {
+            api: ApiServer::default(),
+            outside: Outside::default(),
+            ledger: Ledger::default(),
+            clock: Clock::default(),
+            documents: Documents::default(),
+            governing: Governing::default(),
+            poller: Poller::default(),
+            controller: Controller::default(),
+            collector: Collector::default(),
+            poller_watch: Watch::of(Who::Poller),
+            controller_watch: Watch::of(Who::Controller),
+            known: BTreeMap::new(),
+            lease: BTreeMap::new(),
+            checked: 0,
+            verdicts: BTreeMap::new(),
+        }
+    }
 }
 
 impl World {
@@ -85,12 +107,13 @@ impl World {
     /// Delivers the next events to the program.
     pub(crate) fn deliver(&mut self, who: Who, events: usize) {
         for _ in 0..events {
-            let event = match who {
-                Who::Poller => self.poller_watch.next(&self.api),
-                Who::Controller => self.controller_watch.next(&self.api),
+            let Self { api, clock, .. } = self;
+            let effects = match who {
+                Who::Poller => self.poller_watch.next(api, clock.moment),
+                Who::Controller => self.controller_watch.next(api, clock.moment),
             };
-            let Some(event) = event else { break };
-            self.tell(who, &event);
+            let Some(effects) = effects else { break };
+            self.tell(who, effects);
         }
     }
 
@@ -104,17 +127,19 @@ impl World {
 
     /// Breaks the program's watch, so that it loses events and lists again.
     pub(crate) fn list(&mut self, who: Who) {
-        let events = match who {
-            Who::Poller => self.poller_watch.list(&self.api),
-            Who::Controller => self.controller_watch.list(&self.api),
+        let effects = match who {
+            Who::Poller => self.poller_watch.list(&self.api, self.clock.moment),
+            Who::Controller => self.controller_watch.list(&self.api, self.clock.moment),
         };
-        events.iter().for_each(|event| self.tell(who, event));
+        self.tell(who, effects);
     }
 
-    fn tell(&mut self, who: Who, event: &Event) {
-        match who {
-            Who::Poller => self.poller.take(event, self.clock),
-            Who::Controller => self.controller.take(event, self.clock),
+    fn tell(&mut self, who: Who, effects: Effects) {
+        for (target, event) in effects.words {
+            match who {
+                Who::Poller => self.poller.take(&target, event, self.clock),
+                Who::Controller => self.controller.take(&target, event, self.clock),
+            }
         }
     }
 
@@ -127,13 +152,15 @@ impl World {
         let states = self.governing.states(who);
         match who {
             Who::Poller => {
-                self.poller.configure((&targets, states), &self.poller_watch, self.clock);
+                self.poller.configure((&targets, states), self.clock);
+                self.poller_watch.configure(&targets);
                 self.ledger.note_changes(&self.api);
                 self.ledger.claims.note_unknown();
             }
             Who::Controller => {
                 self.controller.note_missing(self.governing.has_missing(who));
-                self.controller.configure((&texts, states), &self.controller_watch, self.clock);
+                self.controller.configure((&texts, states), self.clock);
+                self.controller_watch.configure(&targets);
                 self.known =
                     self.governing.noted(who).iter().map(|(name, text)| (*name, target(name, *text))).collect();
                 self.ledger.note_targets(self.known.values().cloned().collect(), &self.api);
@@ -150,17 +177,11 @@ impl World {
         }
     }
 
-    /// Makes the target's list unreadable for later texts, or readable again.
+    /// Lets no later text of the target find its kind, or lets it.
     pub(crate) fn bar(&mut self, who: Who, name: &'static str, rejected: bool) {
         match who {
-            Who::Poller => {
-                self.poller_watch.bar(name, rejected);
-                self.poller.read_lists(&self.poller_watch, self.clock);
-            }
-            Who::Controller => {
-                self.controller_watch.bar(name, rejected);
-                self.controller.read_lists(&self.controller_watch, self.clock);
-            }
+            Who::Poller => self.poller_watch.bar(name, rejected),
+            Who::Controller => self.controller_watch.bar(name, rejected),
         }
     }
 
@@ -257,18 +278,18 @@ impl World {
         let Self { api, outside, ledger, clock, .. } = self;
         jobs::go_on(&mut Scene { api, outside, ledger, clock: *clock });
         for who in [Who::Poller, Who::Controller] {
-            let listed = match who {
-                Who::Poller => self.poller_watch.listed,
-                Who::Controller => self.controller_watch.listed,
+            self.deliver(who, usize::MAX);
+            let effects = match who {
+                Who::Poller => self.poller_watch.sign(self.clock.moment),
+                Who::Controller => self.controller_watch.sign(self.clock.moment),
             };
-            if listed { self.deliver(who, usize::MAX) } else { self.list(who) }
+            self.tell(who, effects);
         }
         self.ledger.decisions.note_heard(&self.api);
         // Every task in progress was decided before.
         if self.controller.under_way() == 0 && self.controller.has_all_lists() {
             self.ledger.note_heard(&self.api);
         }
-        self.poller.take(&Event::Alive, self.clock);
         self.poller.attend(self.clock);
         self.renew();
         self.controller.attend(self.clock);
