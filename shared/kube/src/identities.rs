@@ -97,13 +97,18 @@ impl Identities {
     pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
         loop {
             let now = configuration.borrow_and_update().clone();
-            notes.read(|notes| self.state().arrange(&now, notes));
+            notes.read(|notes| self.arrange(&now, notes, clock::now()));
             tokio::select! {
                 changed = configuration.changed() => if changed.is_err() { return },
                 () = self.listing.notified() => {}
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
             }
         }
+    }
+
+    /// Accepts the active targets and the noted ones, and finds the scopes whose objects are not all known.
+    pub fn arrange(&self, configuration: &Configuration, notes: &Selections, now: Moment) {
+        self.state().arrange(configuration, notes, now);
     }
 
     fn note_listed(&self, target: &SharedText, text: &str, objects: &HashSet<Uid>) {
@@ -122,8 +127,7 @@ impl Identities {
 }
 
 impl IdentityState {
-    fn arrange(&mut self, configuration: &Configuration, notes: &Selections) {
-        let now = clock::now();
+    fn arrange(&mut self, configuration: &Configuration, notes: &Selections, now: Moment) {
         let mut active = HashMap::new();
         for target in configuration.targets.values() {
             let name = SharedText::from(target.name.as_str());

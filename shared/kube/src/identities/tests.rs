@@ -28,7 +28,7 @@ fn may_act(member: &Member, uid: &Uid) -> bool {
 fn arrange(identities: &Identities, names: &[&str]) {
     let targets = names.iter().map(|name| ((*name).to_owned(), Arc::new(target(name)))).collect();
     let configuration = Configuration { targets, loaded: true, ..Configuration::default() };
-    identities.state().arrange(&configuration, &Selections::default());
+    identities.arrange(&configuration, &Selections::default(), clock::now());
 }
 
 /// Both targets have complete lists, and all objects are known.
