@@ -2,17 +2,18 @@
 //!
 //! It performs the effects of the engines in the order of the history. It decides nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use drift_api::identity::{ScopeId, Selected, Uid};
+use drift_api::identity::{ScopeId, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::engine::{self, Effect, Input, Now, Operation, Report, SharedState, Work};
-use drift_kube::ObjectEvent;
+use drift_kube::{ObjectEvent, Wake};
 use drift_language::{Target, TargetState};
 
 use crate::act::Acting;
@@ -20,12 +21,14 @@ use crate::api_server::ApiServer;
 use crate::calls::{Clock, Scene};
 use crate::decisions::Decided;
 use crate::endings;
-use crate::governing::States;
+use crate::governing::{Published, States};
 use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
-use crate::resources::Resources;
 use crate::shared::{Around, Shared};
-use crate::targets::{Text, key_claimed};
+use crate::targets::{NAMES, Text, key_claimed};
+
+/// Time after which claims do not wait for the list of a target.
+const LIST_WITHIN: Duration = Duration::from_secs(300);
 
 /// One term of a controller process.
 #[derive(Default)]
@@ -33,8 +36,8 @@ pub(crate) struct Controller {
     targets: BTreeMap<&'static str, AtWork>,
     /// Engines of former texts, which finish their work.
     superseded: Vec<AtWork>,
-    resources: Resources,
     around: Around,
+    published: Published,
     handovers: BTreeMap<&'static str, Handover>,
     tasks: Vec<Task>,
     ended: Vec<Ended>,
@@ -43,8 +46,6 @@ pub(crate) struct Controller {
     forgotten: Vec<(String, Uid)>,
     violation: Option<String>,
     texts: u64,
-    /// The scopes that were incomplete at the last check.
-    incomplete: BTreeSet<ScopeId>,
 }
 
 /// A running target.
@@ -54,6 +55,8 @@ struct AtWork {
     text: Text,
     /// Number of its text among the texts of all targets.
     number: u64,
+    since: Moment,
+    is_listed: bool,
     state: TargetState,
 }
 
@@ -94,7 +97,6 @@ impl Controller {
             let Some(mut at_work) = self.targets.remove(name) else { continue };
             let (mut handover, effects) = at_work.engine.supersede(now(clock));
             if !texts.contains_key(name) {
-                self.resources.drop_target(name);
                 handover.forget_claims();
             }
             self.handovers.insert(name, handover);
@@ -108,20 +110,25 @@ impl Controller {
             }
             let handover = self.handovers.remove(name).unwrap_or_default();
             self.texts += 1;
-            self.resources.join(target);
-            let shared = Shared::new(target, self.resources.clone(), self.around.clone());
+            let shared = Shared::new(target, self.around.clone());
             let engine = engine::Target::new(target.clone(), shared, handover);
             let (number, state) = (self.texts, states.get(name).copied().unwrap_or_default());
             let target = target.clone();
-            let at_work = AtWork { engine, target, text: *text, number, state };
+            let at_work = AtWork { engine, target, text: *text, number, since: clock.moment, is_listed: false, state };
             self.targets.insert(name, at_work);
             self.feed(number, Input::StateChanged(state), clock);
         }
     }
 
-    /// Sets if the text of a noted target is lost.
-    pub(crate) fn note_missing(&self, has_missing: bool) {
-        self.resources.note_missing(has_missing);
+    /// Accepts the targets by their ConfigMaps, and the notes on the Lease.
+    pub(crate) fn publish(&mut self, published: Published, clock: Clock) {
+        self.published = published;
+        self.arrange(clock);
+    }
+
+    fn arrange(&self, clock: Clock) {
+        let Published { configuration, notes, .. } = &self.published;
+        self.around.identities.arrange(configuration, notes, clock.moment);
     }
 
     /// Accepts the state of a target by its ConfigMaps.
@@ -132,14 +139,21 @@ impl Controller {
         self.feed(number, Input::StateChanged(state), clock);
     }
 
-    /// Returns true if each target has read its list.
+    /// Returns true if each target has read its list, and none is noted whose text is lost.
     pub(crate) fn has_all_lists(&self) -> bool {
-        self.resources.incomplete().is_empty()
+        self.targets.values().all(|at_work| at_work.is_listed) && !self.published.has_missing
+    }
+
+    /// Returns true if each target in the scope has read its list, or waits for it for too long.
+    fn knows_everybody(&self, scope: ScopeId, clock: Clock) -> bool {
+        let is_known = |at_work: &AtWork| at_work.is_listed || clock.moment >= at_work.since + LIST_WITHIN;
+        self.targets.values().filter(|at_work| at_work.target.scope.id == scope).all(is_known)
     }
 
     /// Passes an event of its objects to the target.
     pub(crate) fn take(&mut self, target: &str, event: ObjectEvent, clock: Clock) {
-        let (Some(at_work), Some(input)) = (self.targets.get(target), input_of(event)) else { return };
+        let (Some(at_work), Some(input)) = (self.targets.get_mut(target), input_of(event)) else { return };
+        at_work.is_listed |= matches!(input, Input::Listed);
         let (number, left) = (at_work.number, left_by(&input));
         self.forgotten.extend(left.map(|uid| (target.to_owned(), uid)));
         self.feed(number, input, clock);
@@ -154,14 +168,16 @@ impl Controller {
     /// Lets all targets start due work.
     pub(crate) fn attend(&mut self, clock: Clock) {
         self.around.set_secret(clock.known_secret());
-        for Selected { target, uid } in self.resources.take_concerned() {
-            if let Some(number) = self.targets.get(&*target).map(|at_work| at_work.number) {
-                self.feed(number, Input::Concerned(uid), clock);
+        self.arrange(clock);
+        for name in NAMES {
+            while let Some(wake) = self.targets.get_mut(name).and_then(|at_work| at_work.engine.program.next_wake()) {
+                let Some(number) = self.targets.get(name).map(|at_work| at_work.number) else { break };
+                let input = match wake {
+                    Wake::Object(uid) => Input::Concerned(uid),
+                    Wake::Scopes => Input::ScopesChanged,
+                };
+                self.feed(number, input, clock);
             }
-        }
-        let incomplete = self.resources.incomplete();
-        if std::mem::replace(&mut self.incomplete, incomplete.clone()) != incomplete {
-            self.feed_all(|| Input::ScopesChanged, clock);
         }
         self.feed_all(|| Input::Tick, clock);
         let superseded: Vec<_> = self.superseded.iter().map(|at_work| at_work.number).collect();
@@ -232,7 +248,7 @@ impl Controller {
 
     fn compare_endings(&mut self, number: u64, work: &Work) {
         if let Some(at_work) = self.targets.values().find(|at_work| at_work.number == number) {
-            let differ = endings::compare(&at_work.target, (at_work.engine.objects(), &self.resources), work);
+            let differ = endings::compare(&at_work.target, &at_work.engine, work);
             self.violation = self.violation.take().or(differ);
         }
     }
@@ -254,7 +270,7 @@ impl Controller {
             is_attested: at_work.engine.program.attests(&work.object.id, clock.moment),
             has_text_of_poller: self.around.has_text_of_poller(&at_work.target),
             state: at_work.state,
-            knows_everybody: self.resources.is_complete(at_work.target.scope.id),
+            knows_everybody: self.knows_everybody(at_work.target.scope.id, clock),
             was_read: task.is_some_and(|task| task.acting.was_read()),
             at: clock.moment,
         });

@@ -5,19 +5,14 @@ use std::sync::Arc;
 use drift_api::identity::Ownership;
 use drift_api::object::LeanObject;
 use drift_controller::engine::execution::Write;
-use drift_controller::engine::objects::object_store::ObjectStore;
-use drift_controller::engine::{Operation, Work};
+use drift_controller::engine::{self, Operation, SharedState as _, Work};
 use drift_language::Target;
 use drift_poller::engine::object::deletion::{Ending, ending_of};
 
-use crate::resources::Resources;
+use crate::shared::Shared;
 
 /// Compares both results for a piece of work. Returns their difference.
-pub(crate) fn compare(
-    target: &Arc<Target>,
-    (objects, resources): (&ObjectStore, &Resources),
-    work: &Work,
-) -> Option<String> {
+pub(crate) fn compare(target: &Arc<Target>, engine: &engine::Target<Shared>, work: &Work) -> Option<String> {
     let object = &work.object;
     let ending = Some(ending_of(target, object)).filter(|_| object.deleting);
     let agree = match (&ending, &work.correction) {
@@ -29,7 +24,7 @@ pub(crate) fn compare(
         }
         (Some(Ending::Deleted), None) => {
             let leaves = Operation::Write(Write::ReleaseFinalizer { left_behind: true });
-            work.operation != leaves || knows_more(objects, resources, object)
+            work.operation != leaves || knows_more(engine, object)
         }
         _ => true,
     };
@@ -38,9 +33,9 @@ pub(crate) fn compare(
 
 /// Returns true if the controller knows facts that are not on the object: other objects' claims, another writer's work,
 /// or that every step was skipped.
-fn knows_more(objects: &ObjectStore, resources: &Resources, object: &LeanObject) -> bool {
-    let uid = &object.id.uid;
-    let rights = objects.claimant(uid).map(|claimant| resources.rights(uid, &claimant)).unwrap_or_default();
+fn knows_more(engine: &engine::Target<Shared>, object: &LeanObject) -> bool {
+    let (objects, uid) = (engine.objects(), &object.id.uid);
+    let rights = objects.claimant(uid).map(|claimant| engine.program.rights(uid, &claimant)).unwrap_or_default();
     let memory = objects.memory_of(uid);
     let remembers = memory.is_some_and(|memory| memory.deletion_skipped || memory.lost_status(object).is_some());
     rights.shared || matches!(rights.ownership, Ownership::Contested(_)) || remembers

@@ -2,13 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use drift_kube::{Configuration, Selections};
 use drift_language::TargetState;
 
-use crate::targets::{Documents, NAMES};
+use crate::targets::{Documents, NAMES, target};
 use crate::world::Who;
 
 /// The states other than live, by target.
 pub(crate) type States = BTreeMap<&'static str, TargetState>;
+
+/// The targets as one program publishes them to its parts.
+#[derive(Default)]
+pub(crate) struct Published {
+    pub(crate) configuration: Configuration,
+    pub(crate) notes: Selections,
+    /// The text of a noted target is lost, so that its objects may name any resource.
+    pub(crate) has_missing: bool,
+}
 
 /// The ConfigMaps as one program has seen them.
 #[derive(Default)]
@@ -72,10 +82,24 @@ impl Governing {
         used
     }
 
-    /// Returns true if the text of a noted target is lost, so that its objects may name any resource.
-    pub(crate) fn has_missing(&self, who: Who) -> bool {
-        let known = self.known(who);
-        known.noted.keys().any(|name| !known.used.contains_key(name))
+    /// Returns the configuration of the program, and its notes on the Lease. Each target has a ConfigMap of its own. The
+    /// one of a removed target is there, and lacks it.
+    pub(crate) fn published(&self, who: Who) -> Published {
+        let Known { states, used, noted } = self.known(who);
+        let targets = used.iter().map(|(name, text)| ((*name).to_owned(), target(name, *text))).collect();
+        let used_states = states.iter().filter(|(name, _)| used.contains_key(*name));
+        let is_there = |name: &&str| matches!(states.get(name), None | Some(TargetState::Live | TargetState::Taken));
+        let mut notes = Selections::default();
+        noted.iter().for_each(|(name, text)| notes.add(&target(name, *text)));
+        let configuration = Configuration {
+            targets,
+            states: used_states.map(|(name, state)| ((*name).to_owned(), *state)).collect(),
+            whole: NAMES.into_iter().filter(is_there).map(str::to_owned).collect(),
+            loaded: true,
+            ..Configuration::default()
+        };
+        let has_missing = noted.keys().any(|name| !used.contains_key(name));
+        Published { configuration, notes, has_missing }
     }
 
     /// Returns the texts whose objects are not cleaned up: those in use, and those of missing targets.

@@ -30,7 +30,6 @@ mod quiet;
 mod random;
 mod replaced;
 mod replacements;
-mod resources;
 mod scopes;
 mod shared;
 mod targets;

@@ -204,6 +204,6 @@ spec:
     {means}
 "#
     );
-    let document = DocumentName { config_map: "targets".to_owned(), key: format!("{name}.yaml") };
+    let document = DocumentName { config_map: name.to_owned(), key: format!("{name}.yaml") };
     parse_document(&document, &yaml).unwrap_or_else(|problems| panic!("{problems:?}"))
 }

@@ -158,9 +158,9 @@ impl World {
                 self.ledger.claims.note_unknown();
             }
             Who::Controller => {
-                self.controller.note_missing(self.governing.has_missing(who));
                 self.controller.configure((&texts, states), self.clock);
                 self.controller_watch.configure(&targets);
+                self.controller.publish(self.governing.published(who), self.clock);
                 self.known =
                     self.governing.noted(who).iter().map(|(name, text)| (*name, target(name, *text))).collect();
                 self.ledger.note_targets(self.known.values().cloned().collect(), &self.api);
@@ -173,7 +173,10 @@ impl World {
         self.governing.note(who, name, state);
         match who {
             Who::Poller => self.poller.govern(name, state, self.clock),
-            Who::Controller => self.controller.govern(name, state, self.clock),
+            Who::Controller => {
+                self.controller.govern(name, state, self.clock);
+                self.controller.publish(self.governing.published(who), self.clock);
+            }
         }
     }
 
