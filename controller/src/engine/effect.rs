@@ -4,17 +4,20 @@ use std::time::Duration;
 
 use drift_api::{Attestation, LeanObject, Moment, ObjectId, Uid};
 
-use super::operation::Work;
+use crate::engine::corrections::Correction;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::mass_drift_breaker::Transition;
+use crate::engine::execution::{News, Operation};
 use crate::engine::objects::held_objects::TargetHeld;
 
 /// One action for the shell.
 #[derive(Debug)]
 pub enum Effect {
-    /// Perform this work for the object, after all earlier work for it. The result comes back as
-    /// [`Input::Done`](super::Input::Done), except for a pause and for the end.
-    Do(Uid, Box<Work>),
+    /// Perform this operation for the object in its newest known state. The result comes back as
+    /// [`Input::Done`](super::Input::Done). An object has one operation at a time.
+    Do(Box<LeanObject>, Operation),
+    /// Release what the operations of the object hold. None follows.
+    End(Uid),
     /// Read an object live because a list returned an older version than the known one.
     ReadAnew(Box<LeanObject>),
     /// Notify people with an Event, a log line, or a metric.
@@ -44,8 +47,17 @@ pub enum Report {
     Unreadable(ObjectId, String),
     /// Every object of the target can be read live again.
     ReadableAgain,
-    /// The object was forgotten, so its next report counts as new.
-    Forgotten(Uid),
+    /// News of a correction.
+    Correction {
+        /// Corrected object, in its newest known state.
+        object: Box<LeanObject>,
+        /// Correction.
+        correction: Box<Correction>,
+        /// News of it.
+        news: News,
+        /// True if people know the cause of [`News::Unsendable`] and of its end already.
+        is_known: bool,
+    },
     /// New attestation of the target.
     Attestation(Option<Attestation>),
     /// Change in the number of objects held for this reason.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use drift_api::{LeanObject, Moment, Uid};
 use drift_language::TargetState;
+use jiff::Timestamp;
 
 use super::execution::Event;
 
@@ -14,6 +15,14 @@ pub struct Now {
     pub moment: Moment,
     /// Wall clock, as the time since 1970.
     pub wall: Duration,
+}
+
+impl Now {
+    /// Returns wall time as a date.
+    #[must_use]
+    pub fn timestamp(self) -> Timestamp {
+        Timestamp::UNIX_EPOCH.saturating_add(self.wall).unwrap_or(Timestamp::MAX)
+    }
 }
 
 /// One event for the engine.

@@ -10,15 +10,12 @@ pub mod execution;
 mod input;
 pub mod memory;
 pub mod objects;
-mod operation;
 pub mod rendering;
 mod shared_state;
 mod target;
 
 pub use effect::{Effect, Report};
-pub use execution::StepAnswer;
 pub use input::{Input, Now};
-pub use operation::{Answer, Next, OngoingDecision, Operation, Work};
 pub use shared_state::SharedState;
 pub use target::Target;
 

@@ -2,7 +2,9 @@
 
 use drift_api::{Attestation, Claimant, LeanObject, Moment, ObjectId, ObjectRef, Rights, SecretMarks, Uid};
 
-use crate::engine::rendering::secrets::SecretChange;
+use crate::engine::execution::{Destinations, Probes};
+use crate::engine::rendering::Requests;
+use crate::engine::rendering::secrets::{ObjectSecrets, SecretChange};
 
 /// Access of one target to the shared state of all targets. An engine queries it while it decides. No call blocks.
 pub trait SharedState {
@@ -58,6 +60,21 @@ pub trait SharedState {
 
     /// Returns the versions of all secrets of the object; `None` until the Secrets are listed.
     fn declared_secrets_of(&self, object: &LeanObject) -> Option<SecretMarks>;
+
+    /// Returns the secrets that corrections of the object send; `None` until the Secrets are listed.
+    fn sent_secrets_of(&self, object: &LeanObject) -> Option<ObjectSecrets>;
+
+    /// Returns true if a correction may begin now: the program is not shutting down, and its Lease is fresh.
+    fn may_begin(&self) -> bool;
+
+    /// Returns where the requests go, and which of their credentials is missing.
+    fn destinations(&self, requests: &dyn Requests) -> Destinations;
+
+    /// Acquires probes of these hosts, as far as they are unresponsive.
+    ///
+    /// # Errors
+    /// Returns the end of the delay that a host asked for.
+    fn take_probes(&self, hosts: &[String], now: Moment) -> Result<Probes, Moment>;
 
     /// Returns the Secrets of the target that changed since the last call.
     fn take_secret_change(&mut self) -> SecretChange;

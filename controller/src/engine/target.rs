@@ -6,6 +6,7 @@ mod live;
 mod operation_results;
 mod scope_wait;
 mod supervision;
+mod told_causes;
 mod unreadable;
 mod watching;
 
@@ -15,7 +16,6 @@ use std::time::Duration;
 
 use drift_api::{Attestation, Fifo, LeanObject, Moment, Uid, WorkQueue};
 use drift_language::{Mode, TargetState};
-use jiff::Timestamp;
 
 use super::effect::{Effect, Report};
 use super::input::{Input, Now};
@@ -32,6 +32,7 @@ use crate::engine::objects::waiting_lines::Lines;
 use housekeeping::{HOUSEKEEPING, Schedule};
 use scope_wait::ScopeWait;
 use supervision::Underway;
+use told_causes::ToldCauses;
 use unreadable::Unreadable;
 
 /// Maximum concurrent executions of one target that are no corrections and wait only for the API server. Without
@@ -62,6 +63,7 @@ pub struct Target<P> {
     /// Ordered by uid, so that the same inputs give the same effects.
     under_way: BTreeMap<Uid, Underway>,
     unreadable: Unreadable,
+    told_causes: ToldCauses,
     held: HeldCounts,
     /// Deletions that wait for this program.
     deletions: Deletions,
@@ -99,6 +101,7 @@ impl<P: SharedState> Target<P> {
             unproved: Fifo::default(),
             under_way: BTreeMap::new(),
             unreadable: Unreadable::default(),
+            told_causes: ToldCauses::default(),
             held: HeldCounts::default(),
             deletions: Deletions::default(),
             reported_deletions: HashSet::new(),
@@ -252,9 +255,8 @@ impl<P: SharedState> Target<P> {
 
     /// Returns the time at which the target's windows open for the object, or an earlier time to look at the clock again.
     fn window_opens(&self, object: &LeanObject, now: Now) -> Option<Moment> {
-        let wall = Timestamp::UNIX_EPOCH.saturating_add(now.wall).unwrap_or(Timestamp::MAX);
-        let opens = self.text.correct.outside_window(object, wall)?;
-        let wait = Duration::try_from(opens.duration_since(wall)).unwrap_or(LONGEST_WAIT_FOR_WINDOW);
+        let opens = self.text.correct.outside_window(object, now.timestamp())?;
+        let wait = Duration::try_from(opens.duration_since(now.timestamp())).unwrap_or(LONGEST_WAIT_FOR_WINDOW);
         Some(now.moment + wait.min(LONGEST_WAIT_FOR_WINDOW))
     }
 

@@ -1,9 +1,7 @@
 //! Sends the requests of a correction one by one to the external system.
 //!
-//! The engine renders the requests and judges the responses.
+//! The engine renders the requests and judges the replies.
 
-mod by_system;
-pub mod held_hosts;
 mod http;
 mod job;
 mod kubernetes;
@@ -11,25 +9,28 @@ mod ldap;
 mod nudge;
 mod sql;
 
+use std::collections::HashMap;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use drift_api::{CredentialError, Uid};
+use drift_api::requests::http_request::HttpRequest;
+use drift_api::{CredentialError, Moment, ObjectId};
 use drift_kube::process::clock;
-use drift_kube::{JobClient, Leadership, ResourceClient};
-use drift_systems::{Databases, HostGate, HostReply, HttpSender, WriteProgress};
+use drift_kube::{JobClient, Leadership, ObjectWriter, ResourceClient};
+use drift_language::{Destination, Target};
+use drift_systems::{
+    ConnectionParameters, Databases, DirectoryParameters, HostGate, HostReply, HttpFailure, HttpSender, Permit, Probe,
+};
 use tokio_util::sync::CancellationToken;
 
-use held_hosts::{HeldHosts, HostPlace};
+use crate::engine::corrections::Doubt;
+use crate::engine::execution::{Destinations, Event, Probes};
+use crate::engine::rendering::{Request, Requests};
 
-pub use by_system::{Requests, Ways, render};
-
-use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Doubt, Uncertainty};
-use crate::engine::rendering::{Plan, Unrenderable};
+pub use job::FollowedJob;
 
 /// Maximum age of the last Lease renewal when a step is sent. Together with the cut-off at the loss of the Lease, none
 /// of our requests is running when another controller may begin.
@@ -38,105 +39,74 @@ pub const FRESH_LEASE: Duration = Duration::from_secs(5);
 /// Interval of Lease checks while a request waits for its response. A request outlives the Lease by at most this time.
 const LOOK_AT_LEASE: Duration = Duration::from_millis(500);
 
-/// Outcome of sending a request.
+/// A place among the requests to one host. Dropping it releases the place.
 #[derive(Debug)]
-pub enum Sent {
-    /// The request was answered.
-    Answered(StepAnswer),
-    /// The request will get no response.
-    Unanswered(Uncertainty),
-    /// The Lease was lost or the drain deadline passed while the request was running.
-    CutOff,
-    /// The request was not sent, because the program is shutting down, the Lease is not fresh, or the host has just
-    /// asked for a delay.
-    NotSent,
+pub struct HostPlace {
+    host: String,
+    permit: Permit,
 }
-
-/// Returns the outcome of a write whose deadline passed. Before it was sent, it certainly had no effect.
-fn timed_out(progress: &WriteProgress) -> Sent {
-    let why = if progress.has_begun() { Doubt::TimedOut } else { Doubt::NotConnected };
-    Sent::Unanswered(Uncertainty::unanswered(why))
-}
-
-/// Requests of one correction to one kind of system, rendered one by one, and the meaning of their responses.
-pub trait SystemRequests: Send + Sync {
-    /// Returns the plan of the steps.
-    fn plan(&self) -> Plan;
-
-    /// Returns the host of each request in order. The API server is none of them, because the program's calls to it
-    /// have a limit of their own.
-    fn hosts(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Checks that the credential of every request is available.
-    ///
-    /// # Errors
-    /// Returns the reason why one is missing, without its value.
-    fn check_credentials(&self, _sender: &HttpSender) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Checks that the secrets of all statements may be sent to their hosts. The secrets of HTTP requests are checked
-    /// when each request is rendered.
-    ///
-    /// # Errors
-    /// Returns the reason why a secret may not be sent.
-    fn check_secrets(&self) -> Result<(), CredentialError> {
-        Ok(())
-    }
-
-    /// Renders the request of this step as the next one to send. Returns false if the step is skipped.
-    ///
-    /// # Errors
-    /// Fails when a template fails for this object and the responses so far.
-    fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable>;
-
-    /// Returns the name of the request rendered last, if its step has one for each item of a list.
-    fn item_label(&self, _index: usize) -> Option<Arc<str>> {
-        None
-    }
-
-    /// Sends the request rendered last, and judges the response.
-    fn send<'s>(&'s mut self, index: usize, context: SendContext<'s>) -> Sending<'s>;
-}
-
-/// Future of a request that is being sent.
-pub type Sending<'s> = Pin<Box<dyn Future<Output = Sent> + Send + 's>>;
 
 /// Context of sending a request.
 #[derive(Debug)]
 pub struct SendContext<'s> {
-    sender: &'s RequestSender,
-    /// Name of the poll target, for log lines.
-    target: &'s str,
-    object: &'s Uid,
-    /// Maximum concurrent requests of the target.
-    concurrent: u32,
+    /// Sender of the request.
+    pub sender: &'s RequestSender,
+    /// Target of the correction.
+    pub target: &'s Target,
+    /// Reader and writer of the target's objects.
+    pub writer: &'s ObjectWriter,
+    /// Corrected object.
+    pub object: &'s ObjectId,
     /// True for the first external write. It is not sent during shutdown or while the host asks for a delay.
-    begins: bool,
-    held: &'s mut HeldHosts,
+    pub begins: bool,
+    /// Host for which the secrets of the request were checked.
+    pub checked_host: Option<String>,
+    /// Place at the host of the first request.
+    pub place: Option<HostPlace>,
+    /// Probes of unresponsive hosts.
+    pub probes: Probes,
 }
 
 impl SendContext<'_> {
+    /// Sends a request. `job` is the Job that the correction follows.
+    pub async fn send(self, request: Request, job: &mut Option<FollowedJob>) -> Event {
+        match request {
+            Request::Http { request, deadline, format } => http::send(self, &request, deadline, &format).await,
+            Request::Statements(statements) => sql::send(self, &statements).await,
+            Request::Change(change) => ldap::send(self, &change).await,
+            Request::Job(correction, step) => job::send(self, &correction, step, job).await,
+            Request::Manifest(manifests, step) => kubernetes::send(self, &manifests, &step).await,
+            Request::Nudge(patch) => nudge::send(self, &patch).await,
+        }
+    }
+
     /// Waits for a place at this host; `None` if no request may be sent any more.
     async fn take_place(&mut self, host: &str) -> Option<HostPlace> {
         let (sender, begins) = (self.sender, self.begins);
-        let entered = match self.held.place.take().filter(|place| place.host == host) {
+        let concurrent = self.target.correct.limits.concurrent;
+        let entered = match self.place.take().filter(|place| place.host == host) {
             Some(place) => Some(place),
-            None if begins => sender.enter_first(host.to_owned(), self.concurrent).await,
-            None => sender.enter(host.to_owned(), self.concurrent).await,
+            None if begins => sender.enter_first(host.to_owned(), concurrent).await,
+            None => sender.enter(host.to_owned(), concurrent).await,
         };
         // Checked after the wait for a place, which may have taken long.
         let mut place = entered.filter(|_| sender.may_send(begins))?;
-        place.permit.take_over(self.held.probes.remove(host));
+        place.permit.take_over(self.probes.remove(host));
         // A delay that began after the first write does not interrupt a correction.
         let is_paused = sender.gate.begin(&mut place.permit, clock::now()).is_err();
         (!(is_paused && begins)).then_some(place)
     }
 
+    /// The same for a database server or directory, to which the secrets of the request must be allowed.
+    async fn take_checked_place(&mut self, host: &str) -> Option<HostPlace> {
+        if self.checked_host.as_deref() != Some(host) {
+            return None;
+        }
+        self.take_place(host).await
+    }
+
     fn note(&self, place: &HostPlace, heard: HostReply) {
-        self.sender.gate.note(&place.permit, self.object, heard, clock::now());
+        self.sender.gate.note(&place.permit, &self.object.uid, heard, clock::now());
     }
 }
 
@@ -202,12 +172,48 @@ impl RequestSender {
         }
     }
 
-    /// Sends the request rendered last, using the held places of its host. If `begins`, it is not sent during shutdown
-    /// or while the host asks for a delay.
-    pub async fn send(&self, requests: &mut Requests<'_>, index: usize, begins: bool, held: &mut HeldHosts) -> Sent {
-        let Requests { target, object, concurrent, system } = requests;
-        let context = SendContext { sender: self, target, object, concurrent: *concurrent, begins, held };
-        system.send(index, context).await
+    /// Returns where the requests go, and which of their credentials is missing. The API server is no host, because the
+    /// program's calls to it have a limit of their own; only cluster objects that are external resources count.
+    #[must_use]
+    pub fn destinations(&self, target: &Target, requests: &dyn Requests) -> Destinations {
+        match &target.correct.destination {
+            Some(Destination::Http(http)) => {
+                let (probes, options) = (requests.probes(), http::options(target, http));
+                let missing = probes.iter().find_map(|probe| match self.sender.has_credential(probe, &options) {
+                    Err(HttpFailure::CredentialUnavailable(cause)) => Some((Doubt::CredentialUnavailable, cause)),
+                    _ => None,
+                });
+                Destinations { hosts: probes.iter().map(HttpRequest::host).collect(), missing }
+            }
+            Some(Destination::Sql(sql)) => {
+                let parameters = self.databases.parameters(&sql.connection, target.insecure);
+                of_server(parameters.as_ref().map(ConnectionParameters::host_and_port), requests)
+            }
+            Some(Destination::Ldap(ldap)) => {
+                let parameters = DirectoryParameters::of(&ldap.secret, &self.sender.secrets(), target.insecure);
+                of_server(parameters.as_ref().map(DirectoryParameters::host_and_port), requests)
+            }
+            Some(Destination::Kubernetes(_)) => {
+                Destinations { hosts: vec![self.resources.host().to_owned()], missing: None }
+            }
+            Some(Destination::Job(_) | Destination::Nudge(_)) | None => Destinations::default(),
+        }
+    }
+
+    /// Acquires probes of these hosts, as far as they are unresponsive.
+    ///
+    /// # Errors
+    /// Returns the end of the delay that a host asked for.
+    pub fn take_probes(&self, hosts: &[String], now: Moment) -> Result<Probes, Moment> {
+        let mut probes: HashMap<String, Probe> = HashMap::new();
+        for host in hosts {
+            if !probes.contains_key(host)
+                && let Some(probe) = self.gate.take_probe(host, now).map_err(|pause| pause.until)?
+            {
+                probes.insert(host.clone(), probe);
+            }
+        }
+        Ok(probes)
     }
 
     /// Returns the output of `send`; `None` if this process does not lead any more. Leadership is checked on every
@@ -224,5 +230,19 @@ impl RequestSender {
             send.as_mut().poll(context).map(Some)
         })
         .await
+    }
+}
+
+/// Returns the destination of requests that all go to one server.
+fn of_server(server: Result<String, &CredentialError>, requests: &dyn Requests) -> Destinations {
+    match server {
+        Ok(host) => {
+            let refused = requests.check_host(&host).err();
+            let missing = refused.map(|cause| (Doubt::SecretUnavailable, cause.to_string()));
+            Destinations { hosts: vec![host], missing }
+        }
+        Err(cause) => {
+            Destinations { hosts: Vec::new(), missing: Some((Doubt::CredentialUnavailable, cause.to_string())) }
+        }
     }
 }

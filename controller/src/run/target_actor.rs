@@ -2,6 +2,7 @@
 //!
 //! Each target has its own task, so that no target slows down another. The task decides nothing.
 
+mod correction_reports;
 mod reporting;
 mod shared_handles;
 
@@ -16,9 +17,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::objects::object_store::Handover;
-use crate::engine::{Effect, Input, Now, Operation, Report, Target, Work};
+use crate::engine::{Effect, Input, Now, Report, Target};
 use crate::run::context::Context;
-use crate::run::executor::Executor;
+use crate::run::executor::{Executor, Work};
 use shared_handles::SharedHandles;
 
 /// If the loop has not run for this long, liveness fails and the kubelet restarts the Pod. It is far above the time for
@@ -35,7 +36,7 @@ pub struct TargetActor {
     inputs: mpsc::UnboundedSender<Input>,
     inbox: mpsc::UnboundedReceiver<Input>,
     /// Running executions, each with the channel of its operations.
-    running: HashMap<Uid, mpsc::UnboundedSender<Box<Work>>>,
+    running: HashMap<Uid, mpsc::UnboundedSender<Work>>,
     wake: Moment,
 }
 
@@ -135,7 +136,9 @@ impl TargetActor {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::Do(uid, work) => self.pass_on(uid, work),
+            Effect::Do(object, operation) => self.pass_on((object, operation)),
+            // The task of the execution ends with its channel, and releases what it holds.
+            Effect::End(uid) => _ = self.running.remove(&uid),
             Effect::ReadAnew(known) => {
                 let (executor, inputs) = (self.executor.clone(), self.inputs.clone());
                 self.spawn(async move {
@@ -150,19 +153,16 @@ impl TargetActor {
         }
     }
 
-    /// Passes an operation to the execution of the object. The first operation starts the execution, and the
-    /// end stops it.
-    fn pass_on(&mut self, uid: Uid, work: Box<Work>) {
-        let is_end = matches!(work.operation, Operation::End(_));
+    /// Passes an operation to the execution of the object. The first operation starts the execution.
+    fn pass_on(&mut self, work: Work) {
+        let uid = work.0.id.uid.clone();
         let execution = self.running.remove(&uid).unwrap_or_else(|| self.begin(uid.clone()));
         // A missing receiver means that the execution panicked, which ends the program.
         let _ = execution.send(work);
-        if !is_end {
-            self.running.insert(uid, execution);
-        }
+        self.running.insert(uid, execution);
     }
 
-    fn begin(&self, uid: Uid) -> mpsc::UnboundedSender<Box<Work>> {
+    fn begin(&self, uid: Uid) -> mpsc::UnboundedSender<Work> {
         let (sender, works) = mpsc::unbounded_channel();
         let (executor, inputs) = (self.executor.clone(), self.inputs.clone());
         self.spawn(async move {

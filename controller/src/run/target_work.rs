@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::objects::object_store::Handover;
 use crate::run::context::Context;
-use crate::run::executor::{Executor, ReportedCauses};
+use crate::run::executor::Executor;
 use crate::run::metrics::of_target;
 use crate::run::notices::Announcer;
 use crate::run::target_actor::TargetActor;
@@ -81,7 +81,6 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
         announcer,
         target: target.clone(),
         metrics: context.metrics.clone(),
-        reported_causes: ReportedCauses::default(),
     };
     let left_open = || context.holds.left_open(target).map(Handover::with_open_breaker);
     let handover = context.handovers.take(target).or_else(left_open).unwrap_or_default();

@@ -15,16 +15,17 @@ use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER};
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
+use drift_controller::engine::Now;
 use drift_controller::engine::correction_limits::{LimitUsage, Line};
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::decide::decision::Decision;
-use drift_controller::engine::execution::{ExecutionEnd, Interrupt};
+use drift_controller::engine::execution::{Destinations, Execution, ExecutionEnd, Interrupt, Means, Probes, Step};
 use drift_controller::engine::memory::ObjectMemory;
-use drift_controller::engine::{Answer, Next, OngoingDecision};
+use drift_controller::engine::rendering::{Requests, Unrenderable, requests};
 use drift_controller::run::context::Context;
-use drift_controller::run::executor::{Executor, ReportedCauses};
+use drift_controller::run::executor::Executor;
 use drift_controller::run::handover::Handovers;
 use drift_controller::run::metrics::Metrics;
 use drift_controller::run::notices::Announcer;
@@ -195,33 +196,35 @@ impl Bench {
         decision: Decision,
         interrupt: Option<Interrupt>,
     ) -> (LeanObject, ExecutionEnd) {
-        let mut run = self.executor.begin(object.clone());
-        let (mut ongoing, mut next) = OngoingDecision::begin(object.clone(), decision.clone(), clock::now());
+        let mut run = self.executor.begin();
+        let (mut execution, mut step) = Execution::begin(object.clone(), decision.clone(), &self.executor(), now());
         loop {
-            next = match next {
-                Next::Do(work) => ongoing.take(run.perform(*work).await.unwrap(), clock::now()),
-                Next::Decide { .. } => {
+            step = match step {
+                Step::Do(operation) => {
+                    let event = run.perform(execution.object(), operation).await;
+                    execution.next(event, now())
+                }
+                Step::Decide => {
                     let is_correction = matches!(decision, Decision::Correct(_));
                     let line = Line::of(&object, false);
                     let place = is_correction.then(|| LimitUsage::default().begin(&line, clock::now()));
                     let taken = place.and_then(|mut place| place.hand_over());
-                    let answer = Answer { object: Box::new(object.clone()), decision: decision.clone(), taken };
-                    ongoing.answer(Some(answer), clock::now())
+                    execution.decided(object.clone(), (decision.clone(), taken), &self.executor(), now())
                 }
-                Next::Pause(work) => {
-                    run.perform(*work).await;
+                Step::Pause => {
                     let interrupt = match interrupt {
                         Some(interrupt) => Some(interrupt),
-                        None => self.wait_until(ongoing.due().unwrap()).await,
+                        None => self.wait_until(execution.due().unwrap()).await,
                     };
-                    ongoing.end_pause(interrupt, clock::now()).unwrap()
+                    execution.end_pause(interrupt, now()).unwrap()
                 }
-                Next::End(work, end) => {
-                    run.perform(*work).await;
-                    return (ongoing.object().clone(), *end);
-                }
+                Step::End(end) => return (execution.object().clone(), end),
             };
         }
+    }
+
+    const fn executor(&self) -> OfExecutor<'_> {
+        OfExecutor(&self.executor)
     }
 
     async fn wait_until(&self, due: Moment) -> Option<Interrupt> {
@@ -244,6 +247,36 @@ impl Bench {
         if tokio::time::timeout(PATIENCE, seen).await.is_err() {
             panic!("waited for {lines:#?}, saw {:#?}", self.log());
         }
+    }
+}
+
+fn now() -> Now {
+    Now { moment: clock::now(), wall: clock::wall_since_epoch() }
+}
+
+/// What an execution knows of its program.
+struct OfExecutor<'a>(&'a Executor);
+
+impl Means for OfExecutor<'_> {
+    fn requests(
+        &self,
+        object: &LeanObject,
+        correction: &Correction,
+    ) -> Option<Result<Box<dyn Requests>, Unrenderable>> {
+        let secrets = self.0.secrets.of(&self.0.target, object)?;
+        Some(requests(&self.0.target, object, correction, secrets))
+    }
+
+    fn may_begin(&self) -> bool {
+        self.0.requests.may_begin()
+    }
+
+    fn destinations(&self, requests: &dyn Requests) -> Destinations {
+        self.0.requests.destinations(&self.0.target, requests)
+    }
+
+    fn take_probes(&self, hosts: &[String], now: Moment) -> Result<Probes, Moment> {
+        self.0.requests.take_probes(hosts, now)
     }
 }
 
@@ -355,7 +388,6 @@ async fn executor(
         announcer: Announcer::new(context.events.clone(), target, &context.home),
         target: target.clone(),
         metrics: context.metrics.clone(),
-        reported_causes: ReportedCauses::default(),
     };
     (context, executor)
 }

@@ -17,15 +17,12 @@ use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::corrections::finalizer_patches::{put_patch, release_patch};
 use drift_controller::engine::corrections::outcome::{Doubt, StepOutcome, Uncertainty};
-use drift_controller::engine::execution::{Event, Failure, Outgoing, Purpose, Readiness, Rendered, Write};
+use drift_controller::engine::execution::{Event, Failure, Operation, Purpose, Sending, Write};
 use drift_controller::engine::rendering::http::Rendering;
-use drift_controller::engine::rendering::job::CorrectionJob;
-use drift_controller::engine::rendering::plan::Plan;
 use drift_controller::engine::rendering::secrets::{AvailableSecrets, ObjectSecrets};
-use drift_controller::engine::rendering::unrenderable::Unrenderable;
-use drift_controller::engine::{Operation, StepAnswer, Work};
-use drift_language::{Destination, Target};
-use drift_systems::{HttpReply, ReplyBody};
+use drift_controller::engine::rendering::{Reply, Request, Requests};
+use drift_language::{SecretValues, Target};
+use drift_systems::{HttpFailure, HttpReply, ReplyBody};
 use http::{HeaderMap, Method, StatusCode};
 use json_patch::Patch;
 use serde_json::Value;
@@ -37,18 +34,19 @@ use crate::ledger::Sent;
 use crate::outside::{Fault, resource_of};
 use crate::targets::{Text, key_of, secrets};
 
+/// An operation for an object in its newest known state.
+type Work = (Box<LeanObject>, Operation);
+
 /// An execution in progress.
 pub(crate) struct Acting {
     target: Arc<Target>,
     text: Text,
+    /// The correction, once it was decided on the object as it was read.
+    correction: Option<Box<Correction>>,
     /// The pending work, or `None` while the execution pauses.
-    work: Option<Box<Work>>,
-    /// The source of its requests, once they may be sent.
-    rendering: Option<Rendering>,
+    work: Option<Work>,
     /// Its Job, if the target corrects by Jobs.
     job: Option<JobActing>,
-    /// The next request to send.
-    request: Option<HttpRequest>,
     /// The response to the sent request. The inner `None` means that there was no response.
     answer: Option<Option<HttpReply>>,
     /// End of its current wait.
@@ -65,15 +63,20 @@ impl Acting {
         Self {
             target: target.clone(),
             text,
+            correction: None,
             work: None,
-            rendering: None,
             job: None,
-            request: None,
             answer: None,
             until: None,
             was_read: false,
             decided_at: None,
         }
+    }
+
+    /// Accepts the decision to correct the object.
+    pub(crate) fn decide(&mut self, correction: Box<Correction>, now: Moment) {
+        self.correction = Some(correction);
+        self.decided_at = Some(now);
     }
 
     /// Returns true if the object was read live.
@@ -82,15 +85,12 @@ impl Acting {
     }
 
     /// Accepts the next piece of work.
-    pub(crate) fn assign(&mut self, work: Box<Work>, now: Moment) {
-        self.until = match work.operation {
-            Operation::Send { .. } => self.job.as_ref().and_then(|job| job.looks_again_at(now)),
+    pub(crate) fn assign(&mut self, work: Work, now: Moment) {
+        self.until = match work.1 {
+            Operation::Send(_) => self.job.as_ref().and_then(|job| job.looks_again_at(now)),
             _ => None,
         };
-        if matches!(work.operation, Operation::Prepare { .. }) {
-            self.decided_at = Some(now);
-        }
-        self.work = Some(work).filter(|work| work.operation != Operation::Pause);
+        self.work = Some(work);
     }
 
     /// Returns true if no call is pending.
@@ -109,34 +109,27 @@ impl Acting {
             // The wait for the next check is over.
             return None;
         }
-        let work = self.work.take()?;
-        let done = match &work.operation {
-            Operation::Check => Some(Event::Checked { lacks_something: self.lacks_something(&work, scene.clock) }),
-            Operation::Read | Operation::ReadAgain => {
+        let (object, operation) = self.work.take()?;
+        let done = match &operation {
+            Operation::Read(_) | Operation::ReadAgain => {
                 self.was_read = true;
-                Some(self.read(&work, fault, scene))
+                Some(self.read(&object, fault, scene))
             }
             Operation::ReadHolders(holders, resource) => Some(holders_read(holders, resource, fault, scene)),
-            Operation::Prepare { is_unread } => {
-                let readiness = self.prepare(&work, *is_unread, scene.clock);
-                Some(Event::Prepared(readiness))
-            }
-            Operation::Write(write) => Some(self.write((&work, write), fault, scene)),
-            Operation::Render(index) => Some(Event::Rendered(self.render(*index))),
-            Operation::Send { index, .. } => self.send(&work, *index, (fault, scene)).map(Event::Answered),
-            Operation::Pause | Operation::End(_) => None,
+            Operation::Write(write) => Some(self.write(&object, write, fault, scene)),
+            Operation::Send(sending) => self.send(&object, sending, (fault, scene)).map(Event::Replied),
         };
         if done.is_none() {
-            self.work = Some(work);
+            self.work = Some((object, operation));
         }
         done
     }
 
     /// Performs the next step after the loss of the Lease: sends and writes nothing, and sent requests get no response.
     pub(crate) fn go_on_without_lease(&mut self, scene: &mut Scene<'_>) -> Option<Event> {
-        let event = match self.work.as_ref().map(|work| &work.operation)? {
-            Operation::Send { .. } if self.answer.take().is_some() => Event::CutOff,
-            Operation::Send { .. } => Event::NotSent,
+        let event = match self.work.as_ref().map(|(_, operation)| operation)? {
+            Operation::Send(_) if self.answer.take().is_some() => Event::CutOff,
+            Operation::Send(_) => Event::NotSent,
             Operation::Write(_) => Event::Written(Err(Failure::NotLeading)),
             _ => return self.go_on(Fault::None, scene),
         };
@@ -144,84 +137,43 @@ impl Acting {
         Some(event)
     }
 
-    fn read(&self, work: &Work, fault: Fault, scene: &mut Scene<'_>) -> Event {
-        let known = &work.object;
+    fn read(&self, known: &LeanObject, fault: Fault, scene: &mut Scene<'_>) -> Event {
         let read = call(fault, scene.api, |api| Ok(api.read(&known.id.name, &known.id.uid)));
         let live = read.map(|live| live.map(|live| Box::new(self.lean(&live).read_after(known))));
         Event::Read(live.map_err(|_| "no answer".to_owned()))
     }
 
-    /// Returns true if the available data is not enough to make the requests.
-    pub(crate) fn lacks_something(&self, work: &Work, clock: Clock) -> bool {
-        work.correction.as_ref().is_some_and(|correction| self.outgoing(&work.object, correction, clock).is_err())
-    }
-
-    fn outgoing(&self, object: &LeanObject, correction: &Correction, clock: Clock) -> Result<Requests, Unrenderable> {
-        if let Some(Destination::Job(job)) = &self.target.correct.destination {
-            let job = CorrectionJob::new(&self.target, job, object, correction)?;
-            return Ok(Requests::Job(Box::new(JobActing::new(job)), CorrectionJob::plan(correction.action)));
-        }
-        let (own, beside) = (secrets(clock.known_secret()), LabelledSecrets::from_iter([]));
-        let sent = ObjectSecrets::of(&self.target, object, AvailableSecrets { own: &own, beside: &beside });
-        Rendering::new(&self.target, object, correction, sent).map(|rendering| Requests::Http(Box::new(rendering)))
-    }
-
-    fn prepare(&mut self, work: &Work, is_unread: bool, clock: Clock) -> Readiness {
-        let Some(correction) = &work.correction else { return Readiness::NotNow };
-        let mut requests = self.outgoing(&work.object, correction, clock);
-        let looked_at = requests.as_mut().map(|requests| requests as &mut dyn Outgoing);
-        let readiness = match looked_at {
-            Ok(outgoing) => Readiness::of(Some(Ok(outgoing)), is_unread, clock.moment),
-            Err(why) => Readiness::Unsendable(why.label.clone(), why.uncertainty()),
-        };
-        match requests {
-            Ok(Requests::Http(rendering)) => self.rendering = Some(*rendering),
-            Ok(Requests::Job(job, _)) => self.job = Some(*job),
-            Err(_) => {}
-        }
-        readiness
-    }
-
-    fn render(&mut self, index: usize) -> Rendered {
-        if let Some(job) = &mut self.job {
-            return if job.make_ready(index) { Rendered::Ready } else { Rendered::Skipped };
-        }
-        let Some(rendering) = &mut self.rendering else {
-            return Rendered::Fails(Uncertainty::unanswered(Doubt::TemplateFails));
-        };
-        match rendering.request(index) {
-            Ok(request) => {
-                self.request = request;
-                let ready = || rendering.item_label(index).map_or(Rendered::Ready, Rendered::Item);
-                self.request.as_ref().map_or(Rendered::Skipped, |_| ready())
-            }
-            Err(unrenderable) => Rendered::Fails(unrenderable.uncertainty()),
-        }
-    }
-
     /// Sends the request, or accepts its response.
-    fn send(&mut self, work: &Work, index: usize, (fault, scene): (Fault, &mut Scene<'_>)) -> Option<StepAnswer> {
-        let (object, correction) = (&work.object, work.correction.as_deref()?);
-        let answered = |outcome| StepAnswer::of(outcome);
+    fn send(
+        &mut self,
+        object: &LeanObject,
+        sending: &Sending,
+        (fault, scene): (Fault, &mut Scene<'_>),
+    ) -> Option<Reply> {
+        let correction = self.correction.as_deref()?;
         let asked = Asked { object, correction, text: self.text, target: &self.target, decided_at: self.decided_at };
-        if let Some(job) = &mut self.job {
-            let outcome = job.send(asked, fault, scene);
-            note_deleted(asked, &outcome, scene);
-            return Some(answered(outcome));
-        }
-        let request = self.request.clone()?;
+        let request = match &sending.request {
+            Request::Http { request, .. } => request,
+            Request::Job(job, step) => {
+                let acting = self.job.get_or_insert_with(|| JobActing::new((**job).clone()));
+                let reply = acting.send(*step, asked, fault, scene);
+                note_deleted(asked, &job.judge(&reply), scene);
+                return Some(Reply::Job(reply));
+            }
+            other => unreachable!("no target of these histories sends {other:?}"),
+        };
         let uid = object.id.uid.clone();
         let key = request.headers.get("idempotency-key").and_then(|key| key.to_str().ok());
         let Some(answer) = self.answer.take() else {
-            let resource = resource_of(&request);
+            let resource = resource_of(request);
             self.answer = Some(match key {
                 None => scene.outside.read(&resource, fault),
                 Some(key) => {
                     let at = scene.clock.moment;
-                    let sent = Sent { asked, request: &request, key, resource: &resource, at };
+                    let sent = Sent { asked, request, key, resource: &resource, at };
                     self.decided_at = None;
                     scene.ledger.note_request(&sent, scene.outside, scene.api);
-                    let status = scene.outside.write(&request, &uid, (fault, at));
+                    let status = scene.outside.write(request, &uid, (fault, at));
                     let status_of_create = status.filter(|_| request.method == Method::POST);
                     status_of_create.into_iter().for_each(|status| scene.ledger.creates.note_status(&uid, status));
                     status.map(reply)
@@ -229,13 +181,10 @@ impl Acting {
             });
             return None;
         };
-        let rendering = self.rendering.as_mut()?;
-        let outcome = match &answer {
-            Some(reply) => rendering.take_answer(index, reply, None),
-            None => StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer)),
-        };
+        let response = answer.ok_or(HttpFailure::Unreachable("no answer".into()));
+        let reply = Reply::Http { response, sent: SecretValues::default() };
+        let (outcome, is_last) = judge(asked, request, reply.clone(), scene.clock);
         // Retries depend on the whole correction: an accepted step proves nothing while others are pending.
-        let is_last = index + 1 >= rendering.plan().steps.len();
         let definite = match outcome {
             StepOutcome::Indefinite(_) | StepOutcome::NotNow { .. } | StepOutcome::Overtaken | StepOutcome::Open(_) => {
                 false
@@ -251,11 +200,10 @@ impl Acting {
             scene.ledger.note_outcome(key, definite);
         }
         note_deleted(asked, &outcome, scene);
-        Some(answered(outcome))
+        Some(reply)
     }
 
-    fn write(&self, (work, write): (&Work, &Write), fault: Fault, scene: &mut Scene<'_>) -> Event {
-        let object = &work.object;
+    fn write(&self, object: &LeanObject, write: &Write, fault: Fault, scene: &mut Scene<'_>) -> Event {
         let written = match write {
             Write::PutFinalizer => self.patch(object, (Some(put_patch(object)), false), fault, scene),
             Write::ReleaseFinalizer { .. } => self.patch(object, (release_patch(object), false), fault, scene),
@@ -271,14 +219,14 @@ impl Acting {
         };
         let is_claim = matches!(write, Write::Status(_, Purpose::Claim));
         let unanswered =
-            work.correction.as_deref().filter(|_| is_claim && matches!(fault, Fault::LostAfter | Fault::Late));
+            self.correction.as_deref().filter(|_| is_claim && matches!(fault, Fault::LostAfter | Fault::Late));
         if let Some(correction) = unanswered {
             // The claim may exist, so later resources of this name count as made by its object.
             scene.outside.doubt(&key_of(&correction.resource), &object.id.uid, false);
         }
         let claims = is_claim && written.is_ok();
         let adopts = |correction: &&Correction| claims && self.text.adopt && correction.action == Action::Update;
-        if let Some(correction) = work.correction.as_deref().filter(adopts) {
+        if let Some(correction) = self.correction.as_deref().filter(adopts) {
             scene.outside.adopt(&key_of(&correction.resource), &object.id.uid);
         }
         Event::Written(written.map(Box::new))
@@ -322,31 +270,18 @@ fn note_deleted(asked: Asked<'_>, outcome: &StepOutcome, scene: &mut Scene<'_>) 
     }
 }
 
-/// The unsent requests of a correction.
-enum Requests {
-    Http(Box<Rendering>),
-    Job(Box<JobActing>, Plan),
-}
-
-impl Outgoing for Requests {
-    fn may_begin(&self) -> bool {
-        true
-    }
-
-    fn take_hosts(&mut self, _: Moment) -> Result<(), Moment> {
-        Ok(())
-    }
-
-    fn missing(&mut self) -> Option<Uncertainty> {
-        None
-    }
-
-    fn plan(&self) -> Plan {
-        match self {
-            Self::Http(rendering) => rendering.plan(),
-            Self::Job(_, plan) => plan.clone(),
-        }
-    }
+/// Judges the reply as the engine does. Also returns true if the request is that of the last step. The steps of an action
+/// differ by their methods, and no judgement depends on earlier answers.
+fn judge(asked: Asked<'_>, request: &HttpRequest, reply: Reply, clock: Clock) -> (StepOutcome, bool) {
+    let (own, beside) = (secrets(Some(clock.secret)), LabelledSecrets::from_iter([]));
+    let sent = ObjectSecrets::of(asked.target, asked.object, AvailableSecrets { own: &own, beside: &beside });
+    let Ok(mut rendering) = Rendering::new(asked.target, asked.object, asked.correction, sent) else {
+        return (StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::TemplateFails)), false);
+    };
+    let steps = rendering.probes();
+    let index = steps.iter().position(|step| step.method == request.method).unwrap_or_default();
+    let wall = clock.wall().parse().unwrap_or_default();
+    (Requests::judge(&mut rendering, index, reply, wall).outcome, index + 1 >= steps.len())
 }
 
 /// Returns a response without a body.

@@ -9,10 +9,11 @@ use std::time::Duration;
 use drift_api::identity::{ScopeId, Uid};
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
+use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::decide::attestation::Attestations;
-use drift_controller::engine::execution::Write;
+use drift_controller::engine::execution::{News, Operation, Write};
 use drift_controller::engine::objects::object_store::Handover;
-use drift_controller::engine::{self, Effect, Input, Now, Operation, Report, SharedState, Work};
+use drift_controller::engine::{self, Effect, Input, Now, Report, SharedState};
 use drift_kube::{ObjectEvent, Wake};
 use drift_language::{Target, TargetState};
 
@@ -204,11 +205,11 @@ impl Controller {
         let mut missed = None;
         for effect in effects {
             match effect {
-                Effect::Do(uid, work) => match &work.operation {
-                    Operation::Check => self.check((number, uid), &work, clock),
-                    Operation::End(_) => self.end(number, uid, missed.take()),
-                    _ => self.assign((number, uid), work, clock),
-                },
+                Effect::Do(object, operation) => self.assign(number, (object, operation), clock),
+                Effect::End(uid) => self.end(number, uid, missed.take()),
+                Effect::Report(Report::Correction { object, correction, news: News::Decided, .. }) => {
+                    self.note_decision(number, &object, (Some(correction), None), clock);
+                }
                 Effect::ReadAnew(known) => unreachable!("a list is older than what is known of {}", known.id),
                 Effect::Report(Report::DeletionFoundNothing(object)) => missed = Some(object),
                 Effect::Report(_) | Effect::WakeAt(_) => {}
@@ -216,27 +217,22 @@ impl Controller {
         }
     }
 
-    /// Performs a check without any call, so that nothing can happen in between.
-    fn check(&mut self, (number, uid): (u64, Uid), work: &Work, clock: Clock) {
-        let Some(at_work) = self.at_work(number) else { return };
-        let lacks_something = Acting::new(&at_work.target, at_work.text).lacks_something(work, clock);
-        self.feed(number, Input::Done(uid, engine::execution::Event::Checked { lacks_something }), clock);
-    }
-
-    fn assign(&mut self, (number, uid): (u64, Uid), work: Box<Work>, clock: Clock) {
-        if matches!(work.operation, Operation::Prepare { .. } | Operation::Write(Write::ReleaseFinalizer { .. })) {
-            self.compare_endings(number, &work);
-            self.note_decision((number, &uid), &work, clock);
+    fn assign(&mut self, number: u64, (object, operation): (Box<LeanObject>, Operation), clock: Clock) {
+        if let Operation::Write(Write::ReleaseFinalizer { left_behind }) = operation {
+            self.note_decision(number, &object, (None, Some(left_behind)), clock);
         }
-        let (now, under_way) =
-            (clock.moment, self.tasks.iter().position(|task| task.text == number && task.uid == uid));
-        if let Some(task) = under_way.and_then(|index| self.tasks.get_mut(index)) {
-            return task.acting.assign(work, now);
+        let (now, uid) = (clock.moment, object.id.uid.clone());
+        if let Some(task) = self.task(number, &uid) {
+            return task.acting.assign((object, operation), now);
         }
         let Some(at_work) = self.at_work(number) else { return };
         let mut acting = Acting::new(&at_work.target, at_work.text);
-        acting.assign(work, now);
+        acting.assign((object, operation), now);
         self.tasks.push(Task { text: number, uid, since: now, acting });
+    }
+
+    fn task(&mut self, number: u64, uid: &Uid) -> Option<&mut Task> {
+        self.tasks.iter_mut().find(|task| task.text == number && task.uid == *uid)
     }
 
     fn end(&mut self, number: u64, uid: Uid, missed: Option<Box<LeanObject>>) {
@@ -246,32 +242,33 @@ impl Controller {
         self.ended.push(Ended { uid, is_forgotten, missed });
     }
 
-    fn compare_endings(&mut self, number: u64, work: &Work) {
-        if let Some(at_work) = self.targets.values().find(|at_work| at_work.number == number) {
-            let differ = endings::compare(&at_work.target, &at_work.engine, work);
-            self.violation = self.violation.take().or(differ);
+    /// Records the decision on a read object: its correction, or that its finalizer is removed, and if the resource is left
+    /// behind. A decision without its Secret does not count.
+    fn note_decision(
+        &mut self,
+        number: u64,
+        object: &LeanObject,
+        (correction, leaves): (Option<Box<Correction>>, Option<bool>),
+        clock: Clock,
+    ) {
+        let mut was_read = false;
+        if let Some(task) = self.task(number, &object.id.uid) {
+            was_read = task.acting.was_read();
+            correction.iter().for_each(|correction| task.acting.decide(correction.clone(), clock.moment));
         }
-    }
-
-    /// Records the decision on a read object. A decision without its Secret does not count.
-    fn note_decision(&mut self, (number, uid): (u64, &Uid), work: &Work, clock: Clock) {
         let Some(at_work) = self.targets.values().find(|at_work| at_work.number == number) else { return };
-        let (correction, says_deleted) = match &work.operation {
-            Operation::Prepare { is_unread: false } => (work.correction.clone(), false),
-            Operation::Write(Write::ReleaseFinalizer { left_behind }) => (None, !left_behind),
-            _ => return,
-        };
-        let task = self.tasks.iter().find(|task| task.text == number && task.uid == *uid);
+        let differ = endings::compare(&at_work.target, &at_work.engine, object, (correction.as_deref(), leaves));
+        self.violation = self.violation.take().or(differ);
         self.decided.push(Decided {
-            object: work.object.clone(),
+            object: object.clone(),
             correction,
-            says_deleted,
+            says_deleted: leaves == Some(false),
             target: at_work.target.clone(),
-            is_attested: at_work.engine.program.attests(&work.object.id, clock.moment),
+            is_attested: at_work.engine.program.attests(&object.id, clock.moment),
             has_text_of_poller: self.around.has_text_of_poller(&at_work.target),
             state: at_work.state,
             knows_everybody: self.knows_everybody(at_work.target.scope.id, clock),
-            was_read: task.is_some_and(|task| task.acting.was_read()),
+            was_read,
             at: clock.moment,
         });
     }

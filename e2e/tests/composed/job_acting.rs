@@ -2,13 +2,13 @@
 //!
 //! The core interprets each check. It decides nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::object::LeanObject;
 use drift_api::requests::job::{Job, JobStage};
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::correction::Correction;
-use drift_controller::engine::corrections::outcome::StepOutcome;
 use drift_controller::engine::rendering::api_refusal::ApiRefusal;
 use drift_controller::engine::rendering::job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};
 use drift_language::Target;
@@ -26,7 +26,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) object: &'a LeanObject,
     pub(crate) correction: &'a Correction,
     pub(crate) text: Text,
-    pub(crate) target: &'a Target,
+    pub(crate) target: &'a Arc<Target>,
     /// Time of the decision, or `None` if a request was sent already.
     pub(crate) decided_at: Option<Moment>,
 }
@@ -34,7 +34,6 @@ pub(crate) struct Asked<'a> {
 /// The Job of a correction.
 pub(crate) struct JobActing {
     job: CorrectionJob,
-    next: Option<JobStep>,
     followed: Option<Followed>,
 }
 
@@ -47,12 +46,7 @@ struct Followed {
 
 impl JobActing {
     pub(crate) const fn new(job: CorrectionJob) -> Self {
-        Self { job, next: None, followed: None }
-    }
-
-    pub(crate) const fn make_ready(&mut self, index: usize) -> bool {
-        self.next = CorrectionJob::step(index);
-        self.next.is_some()
+        Self { job, followed: None }
     }
 
     /// Returns the time of the next check, or `None` before the Job is created.
@@ -60,14 +54,14 @@ impl JobActing {
         self.followed.as_ref().map(|_| now + LOOK_EVERY)
     }
 
-    /// Performs the next step.
-    pub(crate) fn send(&mut self, asked: Asked<'_>, fault: Fault, scene: &mut Scene<'_>) -> StepOutcome {
-        let reply = match (self.followed.take(), self.next) {
+    /// Performs a step.
+    pub(crate) fn send(&mut self, step: JobStep, asked: Asked<'_>, fault: Fault, scene: &mut Scene<'_>) -> JobReply {
+        let reply = match (self.followed.take(), step) {
             (Some(followed), _) => self.follow(followed, fault, scene),
-            (None, Some(JobStep::Run)) => self.begin(asked, fault, scene),
-            (None, _) => self.look(fault, scene),
+            (None, JobStep::Run) => self.begin(asked, fault, scene),
+            (None, JobStep::Look) => self.look(fault, scene),
         };
-        self.job.judge(&reply.unwrap_or_else(JobReply::Refused))
+        reply.unwrap_or_else(JobReply::Refused)
     }
 
     fn look(&self, fault: Fault, scene: &mut Scene<'_>) -> Result<JobReply, ApiRefusal> {

@@ -130,6 +130,9 @@ pub(crate) struct Outside {
     pub(crate) taken: BTreeMap<String, Uid>,
     /// Requests that have not taken effect yet.
     late: Vec<LateRequest>,
+    /// Resources that another party made while a create of them was still under way. Who deletes such a resource cannot
+    /// know of that create.
+    made_meanwhile: BTreeSet<String>,
     /// Resources that a POST made, with the object of the request.
     posted: BTreeSet<(Uid, String)>,
 }
@@ -230,14 +233,17 @@ impl Outside {
         answer
     }
 
-    /// Lets late requests take effect. Returns the resources that they made, with their objects.
+    /// Lets late requests take effect. Returns the resources that they made, with their objects, as far as a deletion in
+    /// between could know of them.
     pub(crate) fn land(&mut self, now: Moment) -> Vec<(Uid, String)> {
         let (due, late): (Vec<_>, _) = std::mem::take(&mut self.late).into_iter().partition(|late| late.at <= now);
         self.late = late;
         let mut made = Vec::new();
         for LateRequest { request, uid, .. } in due {
-            if self.apply(&request, &uid) == 201 {
-                made.push((uid, resource_of(&request)));
+            let resource = resource_of(&request);
+            let is_hidden = self.made_meanwhile.remove(&resource);
+            if self.apply(&request, &uid) == 201 && !is_hidden {
+                made.push((uid, resource));
             }
         }
         made
@@ -327,6 +333,9 @@ impl Outside {
 
     /// Makes a foreign resource unless it exists. `claimants` are the existing objects, the owners first.
     pub(crate) fn make(&mut self, identity: &str, value: i64, claimants: &[Uid]) {
+        if self.late.iter().any(|late| resource_of(&late.request) == identity) {
+            self.made_meanwhile.insert(identity.to_owned());
+        }
         // If an object has a claim and its creation may have succeeded, the maker is unknown. The claim counts.
         let may_have_made = |uid: &&Uid| self.may_have_made.contains(&((*uid).clone(), identity.to_owned()));
         let made_by = claimants.iter().find(may_have_made).cloned();

@@ -13,7 +13,11 @@ use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::SharedState;
 use drift_controller::engine::decide::attestation::Attestations;
-use drift_controller::engine::rendering::secrets::{AvailableSecrets, SecretChange, declared_marks, watched_marks};
+use drift_controller::engine::execution::{Destinations, Probes};
+use drift_controller::engine::rendering::Requests;
+use drift_controller::engine::rendering::secrets::{
+    AvailableSecrets, ObjectSecrets, SecretChange, declared_marks, watched_marks,
+};
 use drift_kube::{Busy, HeldClaim, Identities, Member, UnderWay, Wake};
 use drift_language::Target;
 use futures::FutureExt as _;
@@ -160,6 +164,23 @@ impl SharedState for Shared {
     fn secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {
         let (own, beside) = (secrets(self.around.state.borrow().secret), LabelledSecrets::from_iter([]));
         watched_marks(&self.target, object, AvailableSecrets { own: &own, beside: &beside })
+    }
+
+    fn sent_secrets_of(&self, object: &LeanObject) -> Option<ObjectSecrets> {
+        let (own, beside) = (secrets(self.around.state.borrow().secret), LabelledSecrets::from_iter([]));
+        Some(ObjectSecrets::of(&self.target, object, AvailableSecrets { own: &own, beside: &beside }))
+    }
+
+    fn may_begin(&self) -> bool {
+        self.around.has_lease()
+    }
+
+    fn destinations(&self, _requests: &dyn Requests) -> Destinations {
+        Destinations::default()
+    }
+
+    fn take_probes(&self, _hosts: &[String], _now: Moment) -> Result<Probes, Moment> {
+        Ok(Probes::new())
     }
 
     fn take_secret_change(&mut self) -> SecretChange {

@@ -13,4 +13,4 @@ pub mod unseen_create;
 pub use claim::{Action, Permission};
 pub use correction::{AskedFor, Correction};
 pub use held::Held;
-pub use outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, StepOutcome, Uncertainty};
+pub use outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, StepAnswer, StepOutcome, Uncertainty};

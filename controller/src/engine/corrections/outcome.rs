@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{JobStage, ResultCode, SqlState};
+use drift_api::{JobStage, LeanObject, ResultCode, SqlState, StatusFields};
 use drift_language::StatusSet;
 use drift_systems::RefusalReason;
 
@@ -53,6 +53,29 @@ pub enum StepOutcome {
     },
     /// The same, because another writer of the object was faster. The delay is that of lost races.
     Overtaken,
+}
+
+/// Meaning of the reply to one request, with its parts that are kept.
+#[derive(Clone, Debug)]
+pub struct StepAnswer {
+    /// Meaning of the reply.
+    pub outcome: StepOutcome,
+    /// Code of the response, if there was one.
+    pub code: Option<Code>,
+    /// Part of the response to store in the object's status.
+    pub stored: StatusFields,
+    /// Part of the step at which it ended.
+    pub label: Option<Arc<str>>,
+    /// Object, if the request was a write to the object itself.
+    pub object: Option<Box<LeanObject>>,
+}
+
+impl StepAnswer {
+    /// Creates an answer with only this meaning.
+    #[must_use]
+    pub const fn of(outcome: StepOutcome) -> Self {
+        Self { outcome, code: None, stored: StatusFields::NONE, label: None, object: None }
+    }
 }
 
 impl StepOutcome {

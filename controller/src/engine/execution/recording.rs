@@ -7,7 +7,7 @@
 use drift_api::{CorrectionStatus, ObjectInputs, Series, StatusFields};
 
 use super::end::ExecutionEnd;
-use super::{Event, Execution, Failure, Interrupt, Stage, Step, Write};
+use super::{Event, Execution, Failure, Interrupt, Operation, Stage, Step, Write};
 use crate::engine::corrections::outcome::Unstored;
 use crate::engine::corrections::{Action, FailedStep, Outcome, Reach};
 
@@ -75,13 +75,13 @@ impl Execution {
             return self.corrected(outcome, Some(status), true);
         }
         recording.status = Some(status.clone());
-        self.stage = Stage::Recording(recording);
-        Step::Write(Write::Outcome(status, stored))
+        self.release();
+        self.write(Stage::Recording(recording), Write::Outcome(status, stored))
     }
 
     pub(super) fn recording(&mut self, event: Event) -> Step {
         let counts = self.counts_now();
-        let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
+        let Stage::Recording(recording) = &mut self.stage else { return self.end(ExecutionEnd::Nothing) };
         match event {
             Event::Written(Ok(object)) if recording.alone => {
                 recording.alone = false;
@@ -91,7 +91,7 @@ impl Execution {
                 let pause = Series::WRITE_REFUSED.delay(recording.failures);
                 recording.last = Some(Failure::Refused(String::new()));
                 self.object = *object;
-                if self.object.deleting { self.give_up() } else { Step::Pause(pause) }
+                if self.object.deleting { self.give_up() } else { self.pause(pause) }
             }
             Event::Written(Ok(object)) => {
                 let (outcome, status) = (recording.outcome.clone(), recording.status.take());
@@ -108,7 +108,7 @@ impl Execution {
                     Some(Interrupt::Superseded) => refused,
                     None => false,
                 };
-                if given_up { self.give_up() } else { Step::ReadAgain }
+                if given_up { self.give_up() } else { Step::Do(Operation::ReadAgain) }
             }
             Event::Read(Ok(Some(live))) => {
                 let recording = recording.clone();
@@ -119,7 +119,8 @@ impl Execution {
             }
             Event::Read(Err(_)) => {
                 recording.failures = recording.failures.saturating_add(1);
-                Step::Pause(Series::API_UNAVAILABLE.delay(recording.failures))
+                let pause = Series::API_UNAVAILABLE.delay(recording.failures);
+                self.pause(pause)
             }
             Event::Read(Ok(None)) => {
                 let outcome = recording.outcome.clone();
@@ -134,7 +135,7 @@ impl Execution {
         let is_needed = self.is_needed_by_deletion(Some(&failure));
         let is_news = !self.progress.stored.is_empty();
         let counts = self.counts_now();
-        let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
+        let Stage::Recording(recording) = &mut self.stage else { return self.end(ExecutionEnd::Nothing) };
         recording.last = Some(failure.clone());
         if matches!(failure, Failure::Refused(_)) {
             // A field that the kind does not accept must not prevent the record of K and the claim.
@@ -147,7 +148,8 @@ impl Execution {
         let series = match failure {
             Failure::Moved => {
                 recording.races = recording.races.saturating_add(1);
-                return Step::Pause(Series::RACE_LOST.delay(recording.races));
+                let pause = Series::RACE_LOST.delay(recording.races);
+                return self.pause(pause);
             }
             Failure::Gone => {
                 let outcome = recording.outcome.clone();
@@ -159,7 +161,7 @@ impl Execution {
         };
         recording.failures = recording.failures.saturating_add(1);
         let pause = series.delay(recording.failures);
-        if self.object.deleting && !is_needed { self.give_up() } else { Step::Pause(pause) }
+        if self.object.deleting && !is_needed { self.give_up() } else { self.pause(pause) }
     }
 
     /// Returns true if a deletion may need the stored fields. A refused write does not delay a deletion.
@@ -169,7 +171,7 @@ impl Execution {
 
     /// Stops the retries. A certain outcome stays in memory.
     fn give_up(&mut self) -> Step {
-        let Stage::Recording(recording) = &mut self.stage else { return Step::End(ExecutionEnd::Nothing) };
+        let Stage::Recording(recording) = &mut self.stage else { return self.end(ExecutionEnd::Nothing) };
         if let Some((outcome, status)) = recording.told.take().map(|told| *told) {
             return self.corrected(outcome, Some(status), true);
         }

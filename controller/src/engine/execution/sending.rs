@@ -12,12 +12,16 @@ use drift_api::LeanObject;
 
 use super::end::ExecutionEnd;
 use super::progress::Progress;
-use super::step::{Event, Failure, Purpose, Rendered, Step, StepAnswer, Write};
+use super::step::{Event, Failure, News, Operation, Purpose, Sending, Step, Write};
 use super::{Execution, Stage};
-use crate::engine::corrections::outcome::Unstored;
-use crate::engine::corrections::{Action, Correction, Doubt, FailedStep, Outcome, Reach, StepOutcome, Uncertainty};
+use crate::engine::correction_limits::Taken;
+use crate::engine::corrections::outcome::{Code, Unstored};
+use crate::engine::corrections::{
+    Action, Correction, Doubt, FailedStep, Held, Outcome, Reach, StepAnswer, StepOutcome, Uncertainty,
+};
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::still_stands;
+use crate::engine::rendering::Unrenderable;
 
 impl Execution {
     /// Continues with a step. The deletion of a replacement must be complete before the next steps.
@@ -32,8 +36,7 @@ impl Execution {
             return self.record(underway);
         }
         if index < progress.plan.steps.len() {
-            self.stage = Stage::Rendering(index);
-            return Step::Render(index);
+            return self.render_step(index);
         }
         let outcome = match self.correction() {
             Some(correction) if correction.action == Action::Delete => self.deleted(correction),
@@ -55,32 +58,40 @@ impl Execution {
         }
     }
 
-    pub(super) fn rendered(&mut self, index: usize, rendered: Rendered) -> Step {
-        self.progress.item = match &rendered {
-            Rendered::Item(label) => Some(label.clone()),
-            _ => None,
-        };
-        match rendered {
-            Rendered::Ready | Rendered::Item(_) if self.progress.wrote || !self.progress.plan.writes(index) => {
-                self.send(index)
+    /// Renders the next request of a step, and sends it or prepares its sending.
+    fn render_step(&mut self, index: usize) -> Step {
+        let rendered = self.requests.as_mut().map(|rendered| &mut rendered.requests);
+        let Some(requests) = rendered else { return self.end(ExecutionEnd::Nothing) };
+        self.progress.item = None;
+        match requests.render(index) {
+            Ok(Some(request)) => {
+                self.progress.item = requests.item_label(index);
+                self.request = Some(request);
+                let is_first = !(self.progress.wrote || self.progress.is_open);
+                let needs_claim = is_first && self.progress.plan.writes(index);
+                if needs_claim { self.prepare_first_write(index) } else { self.send(index) }
             }
-            Rendered::Ready | Rendered::Item(_) => self.prepare_first_write(index),
-            Rendered::Skipped => match self.progress.underway.take_if(|(step, _)| {
-                // After the last item.
-                *step == index && index >= self.progress.plan.deletion
-            }) {
-                Some((_, underway)) => self.record(underway),
-                None => self.turn_to(index + 1),
-            },
-            Rendered::Fails(why) => {
-                let reach = match &self.progress {
-                    Progress { wrote: true, .. } => self.reach(index, false),
-                    progress if progress.is_silent() => Reach::Unsent,
-                    _ => Reach::Unwritten,
-                };
-                self.record(unrendered(self.failed(index, reach), why))
-            }
+            Ok(None) => self.skipped(index),
+            Err(why) => self.not_rendered(index, &why),
         }
+    }
+
+    fn skipped(&mut self, index: usize) -> Step {
+        let is_after_items = |(step, _): &mut (usize, Outcome)| *step == index && index >= self.progress.plan.deletion;
+        match self.progress.underway.take_if(is_after_items) {
+            Some((_, underway)) => self.record(underway),
+            None => self.turn_to(index + 1),
+        }
+    }
+
+    fn not_rendered(&mut self, index: usize, why: &Unrenderable) -> Step {
+        self.news.push(News::Unsendable(why.to_string()));
+        let reach = match &self.progress {
+            Progress { wrote: true, .. } => self.reach(index, false),
+            progress if progress.is_silent() => Reach::Unsent,
+            _ => Reach::Unwritten,
+        };
+        self.record(unrendered(self.failed(index, reach), why.uncertainty()))
     }
 
     /// Continues after an accepted write: with the next item of the same step, or with the next step.
@@ -90,8 +101,7 @@ impl Execution {
 
     fn prepare_first_write(&mut self, index: usize) -> Step {
         if self.correction().is_some_and(|correction| correction.put_finalizer) {
-            self.stage = Stage::PuttingFinalizer(index);
-            return Step::Write(Write::PutFinalizer);
+            return self.write(Stage::PuttingFinalizer(index), Write::PutFinalizer);
         }
         self.claim(index)
     }
@@ -100,12 +110,11 @@ impl Execution {
         self.note_secrets();
         match self.correction().filter(|correction| correction.is_announced()).map(Correction::claim) {
             Some(claim) if self.still_stands() => {
-                self.stage = Stage::Claiming(index);
-                Step::Write(Write::Status(claim, Purpose::Claim))
+                self.write(Stage::Claiming(index), Write::Status(claim, Purpose::Claim))
             }
             None if self.progress.looked_up => {
                 self.stage = Stage::LookingAgain(index);
-                Step::ReadAgain
+                Step::Do(Operation::ReadAgain)
             }
             _ => self.send_first_write(index),
         }
@@ -122,7 +131,7 @@ impl Execution {
                 self.object = *object;
                 self.send_first_write(index)
             }
-            Ok(None) => Step::End(ExecutionEnd::Gone),
+            Ok(None) => self.end(ExecutionEnd::Gone),
             Err(_) => self.call_off(),
         }
     }
@@ -140,9 +149,15 @@ impl Execution {
         still_stands(&self.decided_on, &self.object) && (self.object.has_finalizer() || !needs_finalizer)
     }
 
-    pub(super) fn send(&mut self, index: usize) -> Step {
+    fn send(&mut self, index: usize) -> Step {
+        let Some(request) = self.request.take() else { return self.call_off() };
+        if self.record.begin(&self.object, self.now.moment) {
+            self.news.push(News::Begins);
+        }
         self.stage = Stage::Sending(index);
-        Step::Send { index, begins: !(self.progress.wrote || self.progress.is_open) }
+        let begins = !(self.progress.wrote || self.progress.is_open);
+        let (checked_host, probes) = (self.checked_host.clone(), std::mem::take(&mut self.probes));
+        Step::Do(Operation::Send(Box::new(Sending { request, begins, checked_host, probes })))
     }
 
     /// Takes the claim back, because nothing was written in the external system.
@@ -150,10 +165,10 @@ impl Execution {
         self.forget_secrets();
         match self.correction().filter(|_| self.progress.claimed).map(|correction| correction.before.clone()) {
             Some(before) => {
-                self.stage = Stage::TakingBack;
-                Step::Write(Write::Status(before, Purpose::TakeBack))
+                self.release();
+                self.write(Stage::TakingBack, Write::Status(before, Purpose::TakeBack))
             }
-            None => Step::End(ExecutionEnd::CalledOff),
+            None => self.end(ExecutionEnd::CalledOff),
         }
     }
 
@@ -171,16 +186,21 @@ impl Execution {
             Err(Failure::Gone) => ExecutionEnd::Gone,
             Err(Failure::Moved | Failure::Unavailable | Failure::NotLeading) => ExecutionEnd::CalledOff,
         };
-        Some(Step::End(ended))
+        Some(self.end(ended))
     }
 
     pub(super) fn sent(&mut self, index: usize, event: Event) -> Step {
         match event {
-            Event::Answered(StepAnswer { outcome: answer, stored, label, object, .. }) => {
+            Event::Replied(reply) => {
+                let requests = self.requests.as_mut().map(|rendered| &mut rendered.requests);
+                let Some(requests) = requests else { return self.end(ExecutionEnd::Nothing) };
+                let answer = requests.judge(index, reply, self.now.timestamp());
+                self.tell(index, &answer);
+                let StepAnswer { outcome, stored, label, object, .. } = answer;
                 label.into_iter().for_each(|label| self.name_step(index, label));
                 object.into_iter().for_each(|object| self.see(*object));
                 self.progress.stored.extend(stored);
-                self.answered(index, answer)
+                self.answered(index, outcome)
             }
             Event::NotSent if !self.progress.is_open => self.not_sent(index),
             // The next leader records the outcome.
@@ -189,6 +209,23 @@ impl Execution {
                 let cut_off = Outcome::Doubtful(step, Uncertainty::unanswered(Doubt::CutOff));
                 self.corrected(cut_off, None, false)
             }
+        }
+    }
+
+    /// Notes the answer for people.
+    fn tell(&mut self, index: usize, answer: &StepAnswer) {
+        let label = self.failed(index, Reach::Unsent).label;
+        let step = label.as_deref().map_or_else(|| (index + 1).to_string(), str::to_owned);
+        self.record.add(&step, answer);
+        let code = match &answer.outcome {
+            StepOutcome::Refused { refusal, .. } | StepOutcome::AlreadyExists(refusal) => Some(refusal.code),
+            StepOutcome::Indefinite(uncertainty) => uncertainty.code,
+            _ => None,
+        };
+        if let Some(status) = code.map(Code::short) {
+            let step = answer.label.as_deref().map_or(step, str::to_owned);
+            let reason = answer.outcome.reason().map(ToString::to_string);
+            self.news.push(News::NotAccepted { step, status, reason });
         }
     }
 
@@ -233,9 +270,13 @@ impl Execution {
         self.progress.found |= is_write && is_accepted;
         let step = self.failed(index, if asked_nobody { Reach::Unsent } else { self.reach(index, did_nothing) });
         match answer {
-            StepOutcome::Open(_) => {
+            StepOutcome::Open(stage) => {
                 self.progress.is_open = true;
-                self.send(index)
+                let gives_place_back = self.taken.as_mut().is_some_and(Taken::begin_job);
+                if gives_place_back || stage.is_some() {
+                    self.stall = Some(stage.and_then(Held::of_job));
+                }
+                self.render_step(index)
             }
             StepOutcome::NotNow { pause } => self.put_off(index, pause),
             StepOutcome::Overtaken => self.not_sent(index),
@@ -258,7 +299,7 @@ impl Execution {
     fn record_doubt(&mut self, step: FailedStep, uncertainty: Uncertainty) -> Step {
         match self.correction().map(|correction| correction.in_doubt(step, uncertainty)) {
             Some(outcome) => self.record(outcome),
-            None => Step::End(ExecutionEnd::Nothing),
+            None => self.end(ExecutionEnd::Nothing),
         }
     }
 

@@ -1,44 +1,61 @@
-//! The protocol between an execution and its executor: steps and their results.
+//! The protocol between an execution and its surroundings: steps, operations of the shell and their results.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use drift_api::{CorrectionStatus, LeanObject, Moment, ObjectRef, ResourceName, StatusFields};
+use drift_systems::Probe;
 
 use super::end::ExecutionEnd;
-use crate::engine::corrections::outcome::{Code, StepOutcome, Uncertainty};
-use crate::engine::decide::decision::Decision;
-use crate::engine::rendering::plan::Plan;
+use crate::engine::corrections::outcome::Doubt;
+use crate::engine::corrections::{Correction, Outcome};
+use crate::engine::rendering::{Reply, Request, Requests, Unrenderable};
 
 /// Next step of an execution.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Step {
-    /// Read the object live before the decision.
-    Read,
-    /// Read the object live again, to write a status onto its current state. This read needs no place at a host.
+    /// The target decides on the object again, in its newest known state.
+    Decide,
+    /// The shell performs this operation and returns the result.
+    Do(Operation),
+    /// Nothing happens until [`Execution::due`](super::Execution::due), unless the object changes first.
+    Pause,
+    /// The execution ends with this result.
+    End(ExecutionEnd),
+}
+
+/// One operation of the shell for an object.
+#[derive(Debug)]
+pub enum Operation {
+    /// Read the object live before the decision, while holding a place at this host of the first request.
+    Read(Option<String>),
+    /// Read the object live again. This read needs no further place at a host.
     ReadAgain,
     /// Read these objects live and check if one of them claims the resource.
     ReadHolders(Vec<ObjectRef>, ResourceName),
-    /// Decide anew on the object as it was read.
-    Decide,
-    /// Render the requests and check if they may be sent.
-    Prepare,
     /// Write to the object.
     Write(Write),
-    /// Render the request of this step, using the responses to earlier steps.
-    Render(usize),
-    /// Send the request rendered last.
-    Send {
-        /// Index of the step.
-        index: usize,
-        /// First external write. Shutdown may still cancel it.
-        begins: bool,
-    },
-    /// Wait, unless the object changes first.
-    Pause(Duration),
-    /// End the execution with this result.
-    End(ExecutionEnd),
+    /// Send a request.
+    Send(Box<Sending>),
 }
+
+/// A request to send.
+#[derive(Debug)]
+pub struct Sending {
+    /// Rendered request.
+    pub request: Request,
+    /// First external write. Shutdown may still cancel it.
+    pub begins: bool,
+    /// Host of the first request, to which its secrets may be sent. The connection of a database or directory may have
+    /// moved since this was checked.
+    pub checked_host: Option<String>,
+    /// Probes of unresponsive hosts.
+    pub probes: Probes,
+}
+
+/// Probes of unresponsive hosts, by host. Such a host gets one request at a time. The probe is acquired before anything is
+/// written, so that of many corrections that wait for such a host only one writes its claim.
+pub type Probes = HashMap<String, Probe>;
 
 /// A write to the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +73,14 @@ pub enum Write {
     Outcome(CorrectionStatus, StatusFields),
 }
 
+impl Write {
+    /// Returns true if a request follows, so that the places at hosts are kept.
+    #[must_use]
+    pub const fn precedes_request(&self) -> bool {
+        matches!(self, Self::PutFinalizer | Self::Status(_, Purpose::Claim))
+    }
+}
+
 /// The purpose of a status write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -70,13 +95,6 @@ pub enum Purpose {
 /// The result of a step.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The execution begins.
-    Begin,
-    /// The check of the inputs ended.
-    Checked {
-        /// True if an input of the requests is missing.
-        lacks_something: bool,
-    },
     /// The live read ended; `None` if the object is gone.
     Read(Result<Option<Box<LeanObject>>, String>),
     /// The former holders of the resource were read live.
@@ -84,74 +102,19 @@ pub enum Event {
         /// True if one of them claims it, or could not be read.
         is_claimed: bool,
     },
-    /// The object was decided anew on this state.
-    Decided(Box<LeanObject>, Decision),
     /// There is nothing to do any more.
     Dismissed,
-    /// The requests were checked.
-    Prepared(Readiness),
-    /// The request was rendered, skipped, or failed to render.
-    Rendered(Rendered),
     /// The write succeeded and returned this state, or it failed.
     Written(Result<Box<LeanObject>, Failure>),
     /// The request was answered, or will get no response.
-    Answered(StepAnswer),
-    /// The request was not sent, because the program is shutting down or the Lease is not fresh.
+    Replied(Reply),
+    /// The request was not sent, because the program is shutting down, the Lease is not fresh, or the host has just
+    /// asked for a delay.
     NotSent,
     /// The Lease was lost or the drain deadline passed while the request was running.
     CutOff,
     /// The pause is over, or was interrupted.
     Waited(Option<Interrupt>),
-}
-
-/// Result of the request of a step.
-#[derive(Clone, Debug)]
-pub struct StepAnswer {
-    /// Meaning of the response.
-    pub outcome: StepOutcome,
-    /// Code of the response, if there was one.
-    pub code: Option<Code>,
-    /// Part of the response to store in the object's status.
-    pub stored: StatusFields,
-    /// Part of the step at which it ended.
-    pub label: Option<Arc<str>>,
-    /// Object, if the request was a write to the object itself.
-    pub object: Option<Box<LeanObject>>,
-}
-
-impl StepAnswer {
-    /// Creates an answer with only this meaning.
-    #[must_use]
-    pub const fn of(outcome: StepOutcome) -> Self {
-        Self { outcome, code: None, stored: StatusFields::NONE, label: None, object: None }
-    }
-}
-
-/// Answer to "may the requests of a correction be sent?".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Readiness {
-    /// The requests may be sent.
-    Ready(Plan),
-    /// A host asked for a delay until then.
-    Postponed(Moment),
-    /// The request with this label cannot be sent.
-    Unsendable(Option<Arc<str>>, Uncertainty),
-    /// The program is shutting down, or the Lease is not fresh.
-    NotNow,
-}
-
-/// Result of rendering a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rendered {
-    /// The request can be sent.
-    Ready,
-    /// The request for one item can be sent; the label names the step and the item. The same step is rendered again
-    /// after its answer.
-    Item(Arc<str>),
-    /// The target skips the request.
-    Skipped,
-    /// Rendering failed, for this reason.
-    Fails(Uncertainty),
 }
 
 /// Reason why a write failed.
@@ -176,4 +139,63 @@ pub enum Interrupt {
     Superseded,
     /// The Lease is lost, or the drain deadline is over.
     CutOff,
+}
+
+/// Access of an execution to what its program knows. No call blocks.
+pub trait Means {
+    /// Renders the requests of a correction; `None` until the Secrets are listed.
+    fn requests(&self, object: &LeanObject, correction: &Correction)
+    -> Option<Result<Box<dyn Requests>, Unrenderable>>;
+
+    /// Returns true if a correction may begin now: the program is not shutting down, and its Lease is fresh.
+    fn may_begin(&self) -> bool;
+
+    /// Returns where the requests go, and which of their credentials is missing.
+    fn destinations(&self, requests: &dyn Requests) -> Destinations;
+
+    /// Acquires probes of these hosts, as far as they are unresponsive.
+    ///
+    /// # Errors
+    /// Returns the end of the delay that a host asked for.
+    fn take_probes(&self, hosts: &[String], now: Moment) -> Result<Probes, Moment>;
+}
+
+/// Destinations of the requests of one correction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Destinations {
+    /// Host of each request in order, as far as it is known before any request is sent.
+    pub hosts: Vec<String>,
+    /// Missing credential or secret: its kind, and the cause without its value.
+    pub missing: Option<(Doubt, String)>,
+}
+
+/// News of a correction for people.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// It is the decision on the object as it was read live.
+    Decided,
+    /// Its first request is sent.
+    Begins,
+    /// It cannot be sent for this cause, which the log alone shows: it may contain values.
+    Unsendable(String),
+    /// A step of this name has this answer that ends the correction.
+    NotAccepted {
+        /// Name of the step.
+        step: String,
+        /// Short form of the code.
+        status: String,
+        /// Reason that the server gives.
+        reason: Option<String>,
+    },
+    /// It ended.
+    Ended {
+        /// Outcome of the correction.
+        outcome: Outcome,
+        /// The differences as the poller found them, with redacted values.
+        drift: String,
+        /// The answers in order: `1: 201, 2: 204`.
+        steps: String,
+        /// Time since the first request; `None` if none was sent.
+        duration: Option<Duration>,
+    },
 }

@@ -1,10 +1,11 @@
 use drift_api::names::FINALIZER;
-use drift_api::{CorrectedReason, JobStage, StatusFields, UnseenCreate};
+use drift_api::{CorrectedReason, JobStage, ObjectRef, StatusFields, UnseenCreate};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::script::{Event, Execution, Prepared, Rendered, Step};
 use super::*;
-use crate::engine::corrections::{Action, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Action, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};
 use crate::engine::fixtures::{bare_object, correction};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 
@@ -46,7 +47,7 @@ fn ready(mut execution: Execution, plan: Plan) -> Execution {
     assert_eq!(execution.next(Event::Read(Ok(Some(state(2))))), Step::Decide);
     let answer = decided(&execution);
     assert_eq!(execution.next(answer), Step::Prepare);
-    assert_eq!(execution.next(Event::Prepared(Readiness::Ready(plan))), Step::Render(0));
+    assert_eq!(execution.next(Event::Prepared(Prepared::Ready(plan))), Step::Render(0));
     execution
 }
 
@@ -57,11 +58,11 @@ const fn send(index: usize, begins: bool) -> Step {
 const ACCEPTED: Event = answered(StepOutcome::Accepted);
 const READY: Event = Event::Rendered(Rendered::Ready);
 const SKIPPED: Event = Event::Rendered(Rendered::Skipped);
-const FAILS: Event = Event::Rendered(Rendered::Fails(Uncertainty::unanswered(Doubt::TemplateFails)));
+const FAILS: Event = Event::Rendered(Rendered::Fails(Doubt::TemplateFails));
 
 /// The request for an item with this label.
-fn item(label: &str) -> Event {
-    Event::Rendered(Rendered::Item(label.into()))
+fn item(label: &'static str) -> Event {
+    Event::Rendered(Rendered::Item(label))
 }
 
 /// An answer without stored fields.
@@ -283,8 +284,7 @@ fn only_what_asked_nobody_sent_nothing() {
     opened.next(Event::Begin);
     opened.next(Event::Read(Ok(Some(state(2)))));
     opened.next(decided(&update()));
-    let unsendable =
-        Event::Prepared(Readiness::Unsendable(None, Uncertainty::unanswered(Doubt::CredentialUnavailable)));
+    let unsendable = Event::Prepared(Prepared::Lacking(Doubt::CredentialUnavailable));
     assert!(ended(opened, unsendable));
     assert!(ended(ready(update(), plan("w")), FAILS));
     assert!(ended(sending(plan("w")), indefinite(Doubt::AddressRefused)));
@@ -569,12 +569,12 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Read(Ok(None))),
         1 => Just(Event::Read(Err(String::new()))),
         3 => Just(Event::Dismissed),
-        6 => "[lw]{1,4}".prop_map(|kinds| Event::Prepared(Readiness::Ready(plan(&kinds)))),
+        6 => "[lw]{1,4}".prop_map(|kinds| Event::Prepared(Prepared::Ready(plan(&kinds)))),
         8 => Just(READY),
         2 => Just(item("0[a]")),
         2 => Just(SKIPPED),
         1 => Just(FAILS),
-        1 => Just(Event::Prepared(Readiness::NotNow)),
+        1 => Just(Event::Prepared(Prepared::NotNow)),
         8 => object().prop_map(|object| Event::Written(Ok(Box::new(object)))),
         4 => failure.prop_map(|failure| Event::Written(Err(failure))),
         6 => answer.prop_map(answered),
@@ -649,14 +649,19 @@ fn a_field_that_is_refused_loses_no_word() {
 fn a_resource_is_taken_up_once_nobody_claims_it() {
     let resource = crate::engine::fixtures::resource("db");
     let status = CorrectionStatus::default().freed(None);
-    let take_up = Decision::TakeUp { resource: resource.clone(), holders: Vec::new(), status: status.clone() };
-    for (is_claimed, expected) in
-        [(true, Step::End(ExecutionEnd::StillTaken)), (false, Step::Write(Write::Status(status, Purpose::Word)))]
-    {
-        let mut execution = Execution::new(bare_object(), take_up.clone());
-        assert_eq!(execution.next(Event::Begin), Step::ReadHolders(Vec::new(), resource.clone()));
+    let take_up = |holders: &[ObjectRef]| {
+        let decision =
+            Decision::TakeUp { resource: resource.clone(), holders: holders.to_vec(), status: status.clone() };
+        Execution::new(bare_object(), decision)
+    };
+    let written = || Step::Write(Write::Status(status.clone(), Purpose::Word));
+    let holders = [ObjectRef { kind: "Role.demo.example".into(), namespace: None, name: "other".into() }];
+    for (is_claimed, expected) in [(true, Step::End(ExecutionEnd::StillTaken)), (false, written())] {
+        let mut execution = take_up(&holders);
+        assert_eq!(execution.next(Event::Begin), Step::ReadHolders(holders.to_vec(), resource.clone()));
         assert_eq!(execution.next(Event::HoldersRead { is_claimed }), expected);
     }
+    assert_eq!(take_up(&[]).next(Event::Begin), written(), "none is left to read");
 }
 
 #[test]
@@ -699,7 +704,7 @@ proptest! {
             if let Step::Write(Write::Status(_, Purpose::Claim)) = step {
                 claimed |= matches!(event, Event::Written(Ok(_)));
             }
-            if let Event::Prepared(Readiness::Ready(plan)) = &event {
+            if let Event::Prepared(Prepared::Ready(plan)) = &event {
                 steps = plan.clone();
             }
             if let Step::Send { index, .. } = step {

@@ -8,7 +8,7 @@ mod answers;
 mod fingerprint;
 mod items;
 mod parts;
-mod step_facts;
+mod repeats;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
@@ -21,15 +21,17 @@ use drift_api::object::LeanObject;
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::{RawAnswers, SecretValues, Variables};
 use drift_language::memory_of;
-use drift_language::{ForEach, HttpStep, Target};
+use drift_language::{ForEach, Format, HttpStep, STEP_TIMEOUT, Target};
 use drift_systems::sessions::{credentials_sent, session_values};
-use drift_systems::{Answer, HttpFailure, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable};
+use drift_systems::{Answer, HttpFailure, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable, retry_after};
 use http::{HeaderName, HeaderValue};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::engine::corrections::{Correction, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Correction, StepAnswer, StepOutcome, Uncertainty};
 use crate::engine::rendering::desired::desired_of;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::requests::{Reply, Request, Requests};
 use crate::engine::rendering::secrets::ObjectSecrets;
 use crate::engine::rendering::unrenderable::Unrenderable;
 use answers::{judge_answer, judge_failure, not_looked_up};
@@ -135,11 +137,6 @@ impl Rendering {
         };
         let steps = parts.iter().enumerate().map(planned).collect();
         Plan { steps, deletion: parts.deletion(), secrets: self.secrets.marks() }
-    }
-
-    /// Returns the destinations of the requests, as far as they are known before any is sent.
-    pub fn probes(&self) -> impl Iterator<Item = HttpRequest> {
-        self.parts().iter().enumerate().filter_map(|(index, step)| step.request.probe(&self.variables(index)))
     }
 
     fn parts(&self) -> Parts<'_> {
@@ -263,14 +260,8 @@ impl Rendering {
         judge_failure(failure, &self.kept_secret)
     }
 
-    /// Returns the target of the correction.
-    #[must_use]
-    pub fn target(&self) -> &Target {
-        &self.target
-    }
-
     /// Adds secrets that requests were sent with, so that no shown response repeats them.
-    pub fn keep_secret(&mut self, sent: &SecretValues) {
+    fn keep_secret(&mut self, sent: &SecretValues) {
         self.kept_secret = std::mem::take(&mut self.kept_secret).and_former(sent);
     }
 
@@ -291,6 +282,42 @@ impl Rendering {
             item: self.items.as_ref().filter(|items| items.step == index).and_then(Items::current),
             secrets: Some(&self.values),
             ..Variables::of_object(&self.object)
+        }
+    }
+}
+
+impl Requests for Rendering {
+    fn plan(&self) -> Plan {
+        self.plan()
+    }
+
+    fn render(&mut self, index: usize) -> Result<Option<Request>, Unrenderable> {
+        let Some(request) = self.request(index)? else { return Ok(None) };
+        let step = self.parts().step(index);
+        let deadline = step.and_then(|step| step.timeout).unwrap_or(STEP_TIMEOUT);
+        let format = step.map_or(Format::Json, |step| step.format.clone());
+        Ok(Some(Request::Http { request: Box::new(request), deadline, format }))
+    }
+
+    fn item_label(&self, index: usize) -> Option<Arc<str>> {
+        self.item_label(index)
+    }
+
+    fn probes(&self) -> Vec<HttpRequest> {
+        let probe = |(index, step): (usize, &HttpStep)| step.request.probe(&self.variables(index));
+        self.parts().iter().enumerate().filter_map(probe).collect()
+    }
+
+    fn judge(&mut self, index: usize, reply: Reply, wall: Timestamp) -> StepAnswer {
+        let Reply::Http { response, sent } = reply else { return reply.unanswered() };
+        self.keep_secret(&sent);
+        match response {
+            Ok(reply) => {
+                let outcome = self.take_answer(index, &reply, retry_after(&reply.headers, wall));
+                let (code, stored) = (Some(reply.status.as_u16().into()), self.take_stored());
+                StepAnswer { code, stored, ..StepAnswer::of(outcome) }
+            }
+            Err(failure) => StepAnswer::of(StepOutcome::Indefinite(self.judge_failure(&failure))),
         }
     }
 }

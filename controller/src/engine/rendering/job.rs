@@ -7,19 +7,24 @@
 mod job_verdict;
 mod words;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
 use drift_api::{JobStage, LeanObject, TransitionTime};
 use drift_language::{JobCorrect, JobTemplate, Target};
 use drift_systems::RefusalReason;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::engine::corrections::{Action, AskedFor, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::corrections::{
+    Action, AskedFor, Code, Correction, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty,
+};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::requests::{Reply, Request, Requests};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 pub use job_verdict::{Course, Turn};
@@ -190,6 +195,34 @@ impl CorrectionJob {
             Refusal { code: Code::Job, because: Some(RefusalReason::own(format!("{}: {because}", self.name))) };
         let did_nothing = matches!(end, JobEnd::NeverStarted { ran_nothing: true } | JobEnd::Foreign);
         StepOutcome::Refused { refusal, did_nothing }
+    }
+}
+
+/// The requests of a correction by a Job.
+#[derive(Debug)]
+pub(super) struct JobRequests {
+    job: Arc<CorrectionJob>,
+    action: Action,
+}
+
+impl JobRequests {
+    pub(super) fn new(job: CorrectionJob, action: Action) -> Self {
+        Self { job: Arc::new(job), action }
+    }
+}
+
+impl Requests for JobRequests {
+    fn plan(&self) -> Plan {
+        CorrectionJob::plan(self.action)
+    }
+
+    fn render(&mut self, index: usize) -> Result<Option<Request>, Unrenderable> {
+        Ok(CorrectionJob::step(index).map(|step| Request::Job(self.job.clone(), step)))
+    }
+
+    fn judge(&mut self, _index: usize, reply: Reply, _wall: Timestamp) -> StepAnswer {
+        let Reply::Job(reply) = reply else { return reply.unanswered() };
+        StepAnswer::of(self.job.judge(&reply))
     }
 }
 

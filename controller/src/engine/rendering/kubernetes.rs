@@ -9,12 +9,15 @@ use drift_api::names::MADE_FOR_ANNOTATION;
 use drift_api::{ClusterResource, LeanObject, ResourceError, Uid};
 use drift_language::{Existing, KubernetesCorrect, Source, Target};
 use drift_systems::RefusalReason;
+use jiff::Timestamp;
 use serde_json::Value;
+use std::sync::Arc;
 
-use crate::engine::corrections::{Action, Correction, Refusal, StepOutcome};
+use crate::engine::corrections::{Action, Correction, Refusal, StepAnswer, StepOutcome};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::requests::{Reply, Request, Requests};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// Status code for our own refusals: the one that a server uses if a request conflicts with the existing state.
@@ -173,6 +176,21 @@ impl Manifests {
             ManifestReply::MadeForAnother => refused(CONFLICT, MADE_FOR_ANOTHER),
             ManifestReply::Refused(refusal) => judge_refusal(refusal.clone()),
         }
+    }
+}
+
+impl Requests for Arc<Manifests> {
+    fn plan(&self) -> Plan {
+        Manifests::plan(self)
+    }
+
+    fn render(&mut self, index: usize) -> Result<Option<Request>, Unrenderable> {
+        Ok(self.step(index).map(|step| Request::Manifest(self.clone(), step.clone())))
+    }
+
+    fn judge(&mut self, index: usize, reply: Reply, _wall: Timestamp) -> StepAnswer {
+        let Reply::Manifest(reply) = reply else { return reply.unanswered() };
+        StepAnswer::of(Manifests::judge(self, index, &reply))
     }
 }
 

@@ -4,11 +4,13 @@
 use drift_api::{Change, CredentialError, LeanObject, ResultCode};
 use drift_language::{LdapCorrect, LdapStep, SecretValues, Target, Variables};
 use drift_systems::{LdapFailure, RefusalReason};
+use jiff::Timestamp;
 
-use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::http::names_sent;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::requests::{Reply, Request, Requests};
 use crate::engine::rendering::secrets::ObjectSecrets;
 use crate::engine::rendering::steps::{Draft, RenderedStep, RenderedSteps};
 use crate::engine::rendering::unrenderable::Unrenderable;
@@ -46,14 +48,6 @@ impl Changes {
         });
         let rendered = RenderedSteps::of(drafts, secrets)?;
         Ok(Self { rendered, deletion: deleting.len() })
-    }
-
-    /// Checks if the secrets in the changes may be sent to this server.
-    ///
-    /// # Errors
-    /// Returns the reason why a secret may not be sent.
-    pub fn check_host(&self, host: &str) -> Result<(), CredentialError> {
-        self.rendered.check_host(host)
     }
 
     /// Returns the plan of the steps.
@@ -96,6 +90,26 @@ impl Changes {
                 if is_sent { outcome } else { outcome.before_sending() }
             }
         }
+    }
+}
+
+impl Requests for Changes {
+    fn plan(&self) -> Plan {
+        self.plan()
+    }
+
+    fn render(&mut self, index: usize) -> Result<Option<Request>, Unrenderable> {
+        Ok(self.to_send(index).map(Request::Change))
+    }
+
+    fn check_host(&self, host: &str) -> Result<(), CredentialError> {
+        self.rendered.check_host(host)
+    }
+
+    fn judge(&mut self, index: usize, reply: Reply, _wall: Timestamp) -> StepAnswer {
+        let Reply::Change { ended, is_sent } = reply else { return reply.unanswered() };
+        let Err(failure) = ended else { return StepAnswer::of(StepOutcome::Accepted) };
+        StepAnswer::of(Self::judge(self, index, &failure, is_sent))
     }
 }
 

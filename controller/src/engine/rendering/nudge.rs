@@ -6,12 +6,14 @@
 use drift_api::{LeanObject, ResourceVersion};
 use drift_language::{NudgeCorrect, Target, Variables};
 use drift_systems::RefusalReason;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::engine::corrections::{Code, Correction, Refusal, StepOutcome};
+use crate::engine::corrections::{Code, Correction, Refusal, StepAnswer, StepOutcome};
 use crate::engine::rendering::api_refusal::{ApiRefusal, judge_refusal};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::requests::{Reply, Request, Requests};
 use crate::engine::rendering::unrenderable::Unrenderable;
 
 /// Status of an accepted patch, with or without changes.
@@ -87,6 +89,23 @@ impl Nudge {
             }
             NudgeReply::Refused(refusal) => judge_refusal(refusal.clone()),
         }
+    }
+}
+
+impl Requests for Nudge {
+    fn plan(&self) -> Plan {
+        Self::plan()
+    }
+
+    fn render(&mut self, _index: usize) -> Result<Option<Request>, Unrenderable> {
+        Ok(Some(Request::Nudge(self.patch.clone())))
+    }
+
+    fn judge(&mut self, _index: usize, reply: Reply, _wall: Timestamp) -> StepAnswer {
+        let Reply::Nudge(reply) = reply else { return reply.unanswered() };
+        let answer = StepAnswer::of(Self::judge(self, &reply));
+        let object = if let NudgeReply::Taken(object) = reply { Some(object) } else { None };
+        StepAnswer { object, ..answer }
     }
 }
 

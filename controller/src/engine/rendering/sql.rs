@@ -7,11 +7,13 @@ use std::sync::Arc;
 use drift_api::{CredentialError, LeanObject, SqlState};
 use drift_language::{SqlCorrect, SqlStatement, Target, Variables};
 use drift_systems::{RefusalReason, SqlFailure, StatementFailure, WriteStatement};
+use jiff::Timestamp;
 
-use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
+use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};
 use crate::engine::rendering::desired::Aim;
 use crate::engine::rendering::http::names_sent;
 use crate::engine::rendering::plan::{Plan, PlannedStep};
+use crate::engine::rendering::requests::{Reply, Request, Requests};
 use crate::engine::rendering::secrets::ObjectSecrets;
 use crate::engine::rendering::steps::{Draft, RenderedStep, RenderedSteps};
 use crate::engine::rendering::unrenderable::Unrenderable;
@@ -59,14 +61,6 @@ impl Statements {
         Ok(Self { rendered, transaction: sql.transaction, deletion })
     }
 
-    /// Checks if the secrets in the statements may be sent to this server.
-    ///
-    /// # Errors
-    /// Returns the reason why a secret may not be sent.
-    pub fn check_host(&self, host: &str) -> Result<(), CredentialError> {
-        self.rendered.check_host(host)
-    }
-
     /// Returns the plan of the steps.
     #[must_use]
     pub fn plan(&self) -> Plan {
@@ -107,6 +101,27 @@ impl Statements {
         };
         let outcome = judge(&failure.failure).with_reason(reason);
         (label, if is_sent { outcome } else { outcome.before_sending() })
+    }
+}
+
+impl Requests for Statements {
+    fn plan(&self) -> Plan {
+        self.plan()
+    }
+
+    fn render(&mut self, index: usize) -> Result<Option<Request>, Unrenderable> {
+        Ok(Some(self.to_send(index)).filter(|statements| !statements.is_empty()).map(Request::Statements))
+    }
+
+    fn check_host(&self, host: &str) -> Result<(), CredentialError> {
+        self.rendered.check_host(host)
+    }
+
+    fn judge(&mut self, index: usize, reply: Reply, _wall: Timestamp) -> StepAnswer {
+        let Reply::Statements { ended, is_sent } = reply else { return reply.unanswered() };
+        let Err(failure) = ended else { return StepAnswer::of(StepOutcome::Accepted) };
+        let (label, outcome) = Self::judge(self, index, &failure, is_sent);
+        StepAnswer { label, ..StepAnswer::of(outcome) }
     }
 }
 

@@ -3,17 +3,22 @@
 use drift_api::{LeanObject, Uid};
 
 use super::Target;
-use crate::engine::correction_limits::Place;
+use crate::engine::correction_limits::{Place, Taken};
 use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
 use crate::engine::input::Now;
-use crate::engine::operation::Answer;
 use crate::engine::shared_state::SharedState;
 
 impl<P: SharedState> Target<P> {
-    /// Decides on the state that will be acted on. The watch may know a newer one than the read returned. Returns
-    /// `None` if there is nothing to do.
-    pub(super) fn decide_live(&mut self, object: LeanObject, was_read: bool, now: Now) -> Option<Answer> {
+    /// Decides on the state that will be acted on. The watch may know a newer one than the read returned. Returns the
+    /// newest state, the decision, and the place of a correction within the target's limits; `None` if there is nothing
+    /// to do.
+    pub(super) fn decide_live(
+        &mut self,
+        object: LeanObject,
+        was_read: bool,
+        now: Now,
+    ) -> Option<(LeanObject, Decision, Option<Taken>)> {
         let uid = object.id.uid.clone();
         if let Some(place) = self.under_way.get_mut(&uid).and_then(|underway| underway.reserved.take()) {
             self.objects.usage.call_off(place);
@@ -30,7 +35,7 @@ impl<P: SharedState> Target<P> {
             self.queue.add(&uid);
             return None;
         }
-        let object = Box::new(self.objects.object(&uid)?.clone());
+        let object = self.objects.object(&uid)?.clone();
         let mut begun = matches!(decision, Decision::Correct(_)).then(|| self.objects.begin(&uid, now.moment));
         let taken = begun.as_mut().and_then(Place::hand_over);
         if let Some(claimant) = self.objects.claimant(&uid).filter(|_| taken.is_some()) {
@@ -39,7 +44,7 @@ impl<P: SharedState> Target<P> {
         if let Some(underway) = self.under_way.get_mut(&uid) {
             underway.begun = begun;
         }
-        Some(Answer { object, decision, taken })
+        Some((object, decision, taken))
     }
 
     /// Publishes the object's claim to all other objects before it is written. Returns false if the object has no right

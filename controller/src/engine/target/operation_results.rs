@@ -1,60 +1,116 @@
 //! Running decisions: each result of an operation leads to the next operation, to a pause, or to the end.
 
-use drift_api::{Moment, Uid};
+use std::sync::Arc;
+
+use drift_api::{LeanObject, Moment, Uid};
 
 use super::Target;
-use crate::engine::corrections::outcome::StepOutcome;
+use crate::engine::corrections::{Correction, Held};
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::effect::{Effect, Report};
-use crate::engine::execution::{Event, ExecutionEnd, Interrupt};
+use crate::engine::execution::{Destinations, Event, ExecutionEnd, Interrupt, Means, News, Probes, Step};
 use crate::engine::input::Now;
 use crate::engine::objects::object_store::{Handover, ObjectStore};
-use crate::engine::operation::{Next, Work};
+use crate::engine::rendering::{Requests, Unrenderable, requests};
 use crate::engine::shared_state::SharedState;
+
+/// What the executions of a target know of its program.
+pub(super) struct TargetMeans<'a, P> {
+    pub(super) text: &'a Arc<drift_language::Target>,
+    pub(super) program: &'a P,
+}
+
+impl<P: SharedState> Means for TargetMeans<'_, P> {
+    fn requests(
+        &self,
+        object: &LeanObject,
+        correction: &Correction,
+    ) -> Option<Result<Box<dyn Requests>, Unrenderable>> {
+        let secrets = self.program.sent_secrets_of(object)?;
+        Some(requests(self.text, object, correction, secrets))
+    }
+
+    fn may_begin(&self) -> bool {
+        self.program.may_begin()
+    }
+
+    fn destinations(&self, requests: &dyn Requests) -> Destinations {
+        self.program.destinations(requests)
+    }
+
+    fn take_probes(&self, hosts: &[String], now: Moment) -> Result<Probes, Moment> {
+        self.program.take_probes(hosts, now)
+    }
+}
 
 impl<P: SharedState> Target<P> {
     pub(super) fn take_done(&mut self, uid: &Uid, event: Event, now: Now) {
         let Some(underway) = self.under_way.get_mut(uid) else { return };
-        let stall = match &event {
-            Event::Answered(answer) => match &answer.outcome {
-                StepOutcome::Open(stage) => underway.ongoing.note_stage(*stage),
-                _ => None,
-            },
-            _ => None,
+        let step = underway.execution.next(event, now);
+        self.follow(uid, step, now);
+    }
+
+    pub(super) fn follow(&mut self, uid: &Uid, step: Step, now: Now) {
+        self.tell_news(uid);
+        let Some(underway) = self.under_way.get(uid) else { return };
+        match step {
+            Step::Decide => self.decide_again(uid, now),
+            Step::Do(operation) => {
+                self.effects.push(Effect::Do(Box::new(underway.execution.object().clone()), operation));
+            }
+            Step::Pause => self.program.release(uid),
+            Step::End(end) => self.end_work(uid, &end, now),
+        }
+    }
+
+    fn decide_again(&mut self, uid: &Uid, now: Now) {
+        let Some(underway) = self.under_way.get(uid) else { return };
+        let (object, was_read) = (underway.execution.object().clone(), underway.execution.was_read());
+        let decided = self.decide_live(object, was_read, now);
+        let Some(underway) = self.under_way.get_mut(uid) else { return };
+        let means = TargetMeans { text: &self.text, program: &self.program };
+        let step = match decided {
+            Some((object, decision, taken)) => underway.execution.decided(object, (decision, taken), &means, now),
+            None => underway.execution.next(Event::Dismissed, now),
         };
-        let next = underway.ongoing.take(event, now.moment);
-        // The objects of a superseded target are not held any more; their counts were subtracted.
+        self.follow(uid, step, now);
+    }
+
+    /// Reports the news of an execution.
+    fn tell_news(&mut self, uid: &Uid) {
+        let Some(underway) = self.under_way.get_mut(uid) else { return };
+        let (stall, all) = (underway.execution.take_stall(), underway.execution.take_news());
+        let Some(correction) = underway.execution.correction().cloned().filter(|_| !all.is_empty()) else {
+            return self.tell_stall(uid, stall);
+        };
+        for news in all {
+            match &news {
+                News::Unsendable(cause) => underway.is_known = !self.told_causes.is_news(uid, cause),
+                News::Ended { outcome, .. } if !outcome.sent_nothing() => self.told_causes.forget(uid),
+                _ => {}
+            }
+            let (object, correction) = (Box::new(underway.execution.object().clone()), Box::new(correction.clone()));
+            let report = Report::Correction { object, correction, news, is_known: underway.is_known };
+            self.effects.push(Effect::Report(report));
+        }
+        self.tell_stall(uid, stall);
+    }
+
+    /// Holds the object of a Job that makes no progress. The objects of a superseded target are not held any more; their
+    /// counts were subtracted.
+    fn tell_stall(&mut self, uid: &Uid, stall: Option<Option<Held>>) {
         if let Some(held) = stall.filter(|_| !self.superseded) {
             self.hold(uid, held);
         }
-        self.follow(uid, next, now);
     }
 
-    pub(super) fn follow(&mut self, uid: &Uid, next: Next, now: Now) {
-        match next {
-            Next::Do(work) => self.effects.push(Effect::Do(uid.clone(), work)),
-            Next::Decide { object, was_read } => {
-                let answer = self.decide_live(*object, was_read, now);
-                let underway = self.under_way.get_mut(uid);
-                if let Some(next) = underway.map(|underway| underway.ongoing.answer(answer, now.moment)) {
-                    self.follow(uid, next, now);
-                }
-            }
-            Next::Pause(work) => {
-                self.program.release(uid);
-                self.effects.push(Effect::Do(uid.clone(), work));
-            }
-            Next::End(work, end) => self.end_work(uid, (work, &end), now),
-        }
-    }
-
-    fn end_work(&mut self, uid: &Uid, (work, end): (Box<Work>, &ExecutionEnd), now: Now) {
+    fn end_work(&mut self, uid: &Uid, end: &ExecutionEnd, now: Now) {
         let Some(underway) = self.under_way.remove(uid) else { return };
-        let object = underway.ongoing.object().clone();
+        let object = underway.execution.object().clone();
         if end.misses_what_is_seen() {
             self.report(Report::DeletionFoundNothing(Box::new(object.clone())));
         }
-        self.effects.push(Effect::Do(uid.clone(), work));
+        self.effects.push(Effect::End(uid.clone()));
         self.program.release(uid);
         self.program.end(uid);
         self.take_end(object, (underway, end), now);
@@ -62,12 +118,12 @@ impl<P: SharedState> Target<P> {
 
     /// Returns the end of the first pause.
     pub(super) fn next_pause(&self) -> Option<Moment> {
-        self.under_way.values().filter_map(|underway| underway.ongoing.due()).min()
+        self.under_way.values().filter_map(|underway| underway.execution.due()).min()
     }
 
     pub(super) fn end_pauses(&mut self, now: Now) {
         let is_over = |due: Moment| due <= now.moment;
-        let over = self.under_way.iter().filter(|(_, underway)| underway.ongoing.due().is_some_and(is_over));
+        let over = self.under_way.iter().filter(|(_, underway)| underway.execution.due().is_some_and(is_over));
         let over: Vec<Uid> = over.map(|(uid, _)| uid.clone()).collect();
         over.iter().for_each(|uid| self.end_pause(uid, now));
     }
@@ -76,7 +132,7 @@ impl<P: SharedState> Target<P> {
     pub(super) fn end_pause(&mut self, uid: &Uid, now: Now) {
         let interrupt = self.interrupt();
         let underway = self.under_way.get_mut(uid);
-        if let Some(next) = underway.and_then(|underway| underway.ongoing.end_pause(interrupt, now.moment)) {
+        if let Some(next) = underway.and_then(|underway| underway.execution.end_pause(interrupt, now)) {
             self.follow(uid, next, now);
         }
     }

@@ -6,14 +6,14 @@ use drift_api::{LeanObject, Uid};
 use drift_language::Mode;
 use std::time::Duration;
 
+use super::operation_results::TargetMeans;
 use super::{Target, WRITES_AT_ONCE};
 use crate::engine::correction_limits::Place;
 use crate::engine::corrections::held::Held;
 use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
-use crate::engine::execution::ExecutionEnd;
+use crate::engine::execution::{Execution, ExecutionEnd};
 use crate::engine::input::Now;
-use crate::engine::operation::OngoingDecision;
 use crate::engine::shared_state::SharedState;
 
 /// Delay after an object could not be read, written or locked.
@@ -26,7 +26,9 @@ const READ_HOLDERS_AGAIN: Duration = Duration::from_secs(60);
 /// One running execution.
 #[derive(Debug)]
 pub(super) struct Underway {
-    pub(super) ongoing: OngoingDecision,
+    pub(super) execution: Execution,
+    /// True if the correction cannot be sent for a cause that was already reported.
+    pub(super) is_known: bool,
     /// Its place in the target's limits, from before the live read.
     pub(super) reserved: Option<Place>,
     /// Its place in the target's limits, once the correction counts as begun.
@@ -56,9 +58,11 @@ impl<P: SharedState> Target<P> {
         };
         let line = self.objects.line(uid);
         let reserved = is_correction.then(|| self.objects.usage.begin(&line, now.moment));
-        let (ongoing, next) = OngoingDecision::begin(object, decision, now.moment);
-        self.under_way.insert(uid.clone(), Underway { ongoing, reserved, begun: None, is_correction, is_create });
-        self.follow(uid, next, now);
+        let means = TargetMeans { text: &self.text, program: &self.program };
+        let (execution, step) = Execution::begin(object, decision, &means, now);
+        let underway = Underway { execution, is_known: false, reserved, begun: None, is_correction, is_create };
+        self.under_way.insert(uid.clone(), underway);
+        self.follow(uid, step, now);
         true
     }
 
@@ -76,21 +80,21 @@ impl<P: SharedState> Target<P> {
     pub(super) fn note_deletion(&mut self, object: &LeanObject, now: Now) {
         let uid = &object.id.uid;
         let underway = self.under_way.get_mut(uid).filter(|_| object.deleting);
-        if underway.is_some_and(|underway| underway.ongoing.note_deletion()) {
+        if underway.is_some_and(|underway| underway.execution.note_deletion()) {
             self.end_pause(uid, now);
         }
     }
 
     pub(super) fn take_end(&mut self, object: LeanObject, (underway, end): (Underway, &ExecutionEnd), now: Now) {
         let uid = object.id.uid.clone();
-        let Underway { reserved, begun, ongoing, .. } = underway;
+        let Underway { reserved, begun, execution, .. } = underway;
         let has_begun = begun.is_some();
         for place in reserved.into_iter().chain(begun.filter(|_| end.sent_nothing())) {
             self.objects.usage.call_off(place);
         }
         let refused = self.objects.memory(&uid).is_some_and(|memory| end.remember(memory, has_begun, now.moment));
         if self.text.correct.mode == Mode::Approve
-            && let Some((number, before, after)) = ongoing.own_store(end)
+            && let Some((number, before, after)) = execution.own_store(end)
             && let Some(memory) = self.objects.memory(&uid)
         {
             memory.own_store.note(number, before, after);

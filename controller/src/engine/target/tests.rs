@@ -6,20 +6,29 @@ use drift_api::{
     BreakerCounts, Claimant, Conditions, DesiredHash, JobStage, LeanObject, ObjectId, ObjectReason, ObjectRef,
     Ownership, Rights, SecretMarks,
 };
+use drift_language::SecretValues;
+use drift_systems::{HttpReply, ReplyBody};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Doubt, StepOutcome, Uncertainty};
+use crate::engine::corrections::outcome::Doubt;
 use crate::engine::decide::mass_drift_breaker::Transition;
-use crate::engine::execution::{Event, ExecutionEnd, Failure, Readiness, Rendered, Write};
-use crate::engine::operation::Operation;
-use crate::engine::rendering::{Plan, PlannedStep, SecretChange};
+use crate::engine::execution::{Destinations, Event, Failure, News, Operation, Probes, Write};
+use crate::engine::rendering::{JobReply, ObjectSecrets, Reply, Requests, SecretChange};
 
 /// A target that shares nothing with other targets.
 struct Alone {
     /// True if the poller attests the verdicts.
     attests: bool,
+    /// True if a credential of the requests is missing.
+    lacks_credential: bool,
+}
+
+impl Default for Alone {
+    fn default() -> Self {
+        Self { attests: true, lacks_credential: false }
+    }
 }
 
 impl SharedState for Alone {
@@ -81,6 +90,23 @@ impl SharedState for Alone {
         None
     }
 
+    fn sent_secrets_of(&self, _: &LeanObject) -> Option<ObjectSecrets> {
+        Some(ObjectSecrets::default())
+    }
+
+    fn may_begin(&self) -> bool {
+        true
+    }
+
+    fn destinations(&self, _: &dyn Requests) -> Destinations {
+        let missing = self.lacks_credential.then(|| (Doubt::SecretUnavailable, "no Secret x".to_owned()));
+        Destinations { hosts: Vec::new(), missing }
+    }
+
+    fn take_probes(&self, _: &[String], _: Moment) -> Result<Probes, Moment> {
+        Ok(Probes::new())
+    }
+
     fn take_secret_change(&mut self) -> SecretChange {
         SecretChange::Beside(BTreeSet::new())
     }
@@ -114,7 +140,7 @@ impl Bench {
 
     fn of(text: &str) -> Self {
         let text = Arc::new(drift_language::fixtures::target(text));
-        Self { engine: Target::new(text, Alone { attests: true }, Handover::default()), now: Now::default() }
+        Self { engine: Target::new(text, Alone::default(), Handover::default()), now: Now::default() }
     }
 
     fn see(&mut self, uid: &str, version: u32, metadata: &Value) -> Vec<Effect> {
@@ -271,7 +297,7 @@ fn an_edited_limit_says_if_it_suffices() {
         assert_eq!(transitions(&list(&mut bench)), [Transition::Opened(counts)]);
         let (handover, _) = bench.engine.supersede(bench.now);
         let text = Arc::new(drift_language::fixtures::target(&limited(limits)));
-        bench.engine = Target::new(text, Alone { attests: true }, handover);
+        bench.engine = Target::new(text, Alone::default(), handover);
         let effects = list(&mut bench);
         assert_eq!(transitions(&effects), expected, "{limits}");
         assert_eq!(!operations(&effects).is_empty(), is_corrected, "{limits}: {effects:?}");
@@ -285,10 +311,8 @@ fn an_unsendable_correction_is_published_with_its_next_try() {
     bench.step(Input::Seen(object.clone()));
     bench.step(Input::Listed);
     bench.now.moment += Duration::from_secs(60);
+    bench.engine.program.lacks_credential = true;
     bench.step(Input::Tick);
-    bench.done(Event::Checked { lacks_something: false });
-    bench.done(Event::Read(Ok(Some(object))));
-    bench.done(Event::Prepared(Readiness::Unsendable(None, Uncertainty::unanswered(Doubt::SecretUnavailable))));
     let recorded = bench.drifted(2, &json!({"finalizers": [FINALIZER]}));
     bench.done(Event::Written(Ok(Box::new(recorded))));
     bench.step(Input::Tick);
@@ -316,15 +340,18 @@ fn a_step_ends_with_the_time_of_the_next() {
     assert!(wake(bench.step(Input::Tick)) > housekeeping);
 }
 
-/// Returns the operations for the object.
-fn operations(effects: &[Effect]) -> Vec<&Operation> {
-    let mut operations = Vec::new();
-    for effect in effects {
-        if let Effect::Do(_, work) = effect {
-            operations.push(&work.operation);
-        }
-    }
-    operations
+/// Returns the operations for the object, and their end.
+fn operations(effects: &[Effect]) -> Vec<&'static str> {
+    let operation = |effect: &Effect| match effect {
+        Effect::Do(_, Operation::Read(_)) => Some("read"),
+        Effect::Do(_, Operation::ReadAgain) => Some("read again"),
+        Effect::Do(_, Operation::ReadHolders(..)) => Some("read holders"),
+        Effect::Do(_, Operation::Write(_)) => Some("write"),
+        Effect::Do(_, Operation::Send(_)) => Some("send"),
+        Effect::End(_) => Some("end"),
+        _ => None,
+    };
+    effects.iter().filter_map(operation).collect()
 }
 
 /// An object whose deletion begins.
@@ -333,29 +360,38 @@ fn deleting() -> Bench {
     bench.see("u", 1, &json!({"finalizers": [FINALIZER], "deletionTimestamp": "2026-01-01T00:00:00Z"}));
     bench.step(Input::Listed);
     let effects = bench.step(Input::Tick);
-    assert_eq!(operations(&effects), [&Operation::Check]);
+    assert_eq!(operations(&effects), ["read"]);
     bench
 }
 
 #[test]
 fn what_is_under_way_outlives_the_text() {
     let mut bench = deleting();
-    bench.step(Input::Done("u".into(), Event::Checked { lacks_something: false }));
     let (_, effects) = bench.engine.supersede(bench.now);
     assert!(bench.engine.is_at_work() && operations(&effects).is_empty(), "{effects:?}");
     // No decision follows the read.
     let object = bench.lean("u", 2, &json!({}));
     let effects = bench.step(Input::Done("u".into(), Event::Read(Ok(Some(Box::new(object))))));
-    assert_eq!(operations(&effects), [&Operation::End(ExecutionEnd::Nothing)]);
+    assert_eq!(operations(&effects), ["end"]);
     assert!(!bench.engine.is_at_work());
     assert!(operations(&bench.step(Input::Tick)).is_empty());
 }
 
 #[test]
 fn a_correction_that_lacks_a_secret_reads_nothing() {
-    let mut bench = deleting();
-    let effects = bench.step(Input::Done("u".into(), Event::Checked { lacks_something: true }));
-    assert_eq!(operations(&effects), [&Operation::Prepare { is_unread: true }]);
+    let mut bench = Bench::new();
+    bench.engine.program.lacks_credential = true;
+    bench.see("u", 1, &json!({"finalizers": [FINALIZER], "deletionTimestamp": "2026-01-01T00:00:00Z"}));
+    bench.step(Input::Listed);
+    let effects = bench.step(Input::Tick);
+    assert_eq!(operations(&effects), ["write"], "only its condition says so");
+    let causes = |effects: &[Effect]| effects.iter().filter(|effect| is_cause(effect, false)).count();
+    assert_eq!(causes(&effects), 1);
+}
+
+/// Returns true if the effect reports why a correction cannot be sent.
+fn is_cause(effect: &Effect, known: bool) -> bool {
+    matches!(effect, Effect::Report(Report::Correction { news: News::Unsendable(_), is_known, .. }) if *is_known == known)
 }
 
 /// A creation whose request is running.
@@ -366,37 +402,62 @@ fn sent() -> Bench {
     bench.step(Input::Listed);
     bench.now.moment += Duration::from_secs(60);
     let effects = bench.step(Input::Tick);
-    assert_eq!(operations(&effects), [&Operation::Check]);
-    let plan = Plan { steps: vec![PlannedStep::default()], ..Plan::default() };
-    bench.done(Event::Checked { lacks_something: false });
-    bench.done(Event::Read(Ok(Some(object))));
-    bench.done(Event::Prepared(Readiness::Ready(plan)));
-    let effects = bench.done(Event::Rendered(Rendered::Ready));
-    assert_eq!(operations(&effects), [&Operation::Send { index: 0, begins: true }]);
+    assert_eq!(operations(&effects), ["read"]);
+    let effects = bench.done(Event::Read(Ok(Some(object))));
+    assert_eq!(operations(&effects), ["send"]);
     bench
 }
 
-fn answered(outcome: StepOutcome) -> Event {
-    Event::Answered(StepAnswer::of(outcome))
+/// A Job that was created.
+fn running_job() -> Bench {
+    let (before, _) = TARGET.split_once("    http:\n").unwrap();
+    let job = r#"    job:
+      create:
+        activeDeadlineSeconds: 60
+        template:
+          spec:
+            securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+            containers:
+            - name: tool
+              image: registry.example/tool:1
+              securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+"#;
+    let mut bench = Bench::of(&format!("{before}{job}"));
+    let object = Box::new(bench.drifted(1, &json!({})));
+    bench.step(Input::Seen(object.clone()));
+    bench.step(Input::Listed);
+    bench.now.moment += Duration::from_secs(60);
+    bench.step(Input::Tick);
+    let effects = bench.done(Event::Read(Ok(Some(object.clone()))));
+    assert_eq!(operations(&effects), ["send"], "a look at other Jobs");
+    let effects = bench.done(Event::Replied(Reply::Job(JobReply::Clear)));
+    assert_eq!(operations(&effects), ["write"], "the announcement");
+    let effects = bench.done(Event::Written(Ok(object)));
+    assert_eq!(operations(&effects), ["send"]);
+    bench
 }
 
 /// A creation whose outcome the API server temporarily refuses.
 fn unrecorded() -> Bench {
     let mut bench = sent();
-    bench.done(answered(StepOutcome::Accepted));
+    let response =
+        HttpReply { status: StatusCode::CREATED, headers: HeaderMap::new(), body: ReplyBody::Whole(Vec::new()) };
+    let effects = bench.done(Event::Replied(Reply::Http { response: Ok(response), sent: SecretValues::default() }));
+    assert_eq!(operations(&effects), ["write"]);
     let effects = bench.done(Event::Written(Err(Failure::Unavailable)));
-    assert_eq!(operations(&effects), [&Operation::Pause]);
+    assert!(operations(&effects).is_empty(), "it waits: {effects:?}");
     bench
 }
 
 #[test]
 fn a_job_that_stalls_after_an_edit_holds_nothing() {
     for is_superseded in [false, true] {
-        let mut bench = sent();
+        let mut bench = running_job();
         if is_superseded {
             assert!(held(&bench.engine.supersede(bench.now).1).is_empty());
         }
-        let effects = bench.done(answered(StepOutcome::Open(Some(JobStage::WithoutPod))));
+        let open = JobReply::Open(Some(JobStage::WithoutPod));
+        let effects = bench.done(Event::Replied(Reply::Job(open)));
         assert_eq!(held(&effects).is_empty(), is_superseded, "{effects:?}");
     }
 }
@@ -410,7 +471,7 @@ fn a_deletion_cuts_a_pause_short_once() {
     let deleting = json!({"finalizers": [FINALIZER], "deletionTimestamp": "2026-01-01T00:00:00Z"});
     let deleted = bench.drifted(3, &deleting);
     let effects = bench.step(Input::Seen(Box::new(deleted)));
-    assert_eq!(operations(&effects), [&Operation::ReadAgain]);
+    assert_eq!(operations(&effects), ["read again"]);
     let deleted = bench.drifted(4, &deleting);
     assert!(operations(&bench.step(Input::Seen(Box::new(deleted)))).is_empty());
 }
@@ -428,7 +489,7 @@ fn objects_are_decided_on_again_when_the_attestation_comes() {
     bench.now.moment += Duration::from_millis(1);
     let mut effects = bench.step(Input::AttestationChanged);
     effects.extend(bench.step(Input::Tick));
-    assert_eq!(operations(&effects), [&Operation::Check]);
+    assert_eq!(operations(&effects), ["read"]);
 }
 
 #[test]
@@ -442,9 +503,11 @@ fn the_live_read_is_what_the_approval_must_match() {
         json!({"finalizers": [FINALIZER], "labels": {"owner": owner}, "annotations": annotations})
     };
     // The hash that the engine asks for.
-    let asked = |effects: &[Effect]| match operations(effects)[..] {
-        [Operation::Write(Write::Status(status, _))] => status.awaits_approval().map(str::to_owned),
-        _ => None,
+    let asked = |effects: &[Effect]| {
+        effects.iter().find_map(|effect| match effect {
+            Effect::Do(_, Operation::Write(Write::Status(status, _))) => status.awaits_approval().map(str::to_owned),
+            _ => None,
+        })
     };
     let see = |bench: &mut Bench, version: u32, metadata: &Value| {
         let object = bench.drifted(version, metadata);
@@ -462,8 +525,7 @@ fn the_live_read_is_what_the_approval_must_match() {
     bench.done(Event::Written(Err(Failure::Moved)));
     bench.now.moment += Duration::from_secs(60);
     let effects = see(&mut bench, 2, &metadata("alice", Some(&hash)));
-    assert_eq!(operations(&effects), [&Operation::Check], "it may be sent");
-    bench.done(Event::Checked { lacks_something: false });
+    assert_eq!(operations(&effects), ["read"], "it may be sent");
     let again = asked(&read(&mut bench, 3, &metadata("root", Some(&hash))));
     assert!(again.is_some_and(|again| again != hash), "the label changed before the live read");
 }
@@ -480,7 +542,7 @@ fn a_former_target_corrects_again_once_it_is_live() {
     bench.now.moment += Duration::from_millis(1);
     let mut effects = bench.step(Input::StateChanged(TargetState::Live));
     effects.extend(bench.step(Input::Tick));
-    assert_eq!(operations(&effects), [&Operation::Check]);
+    assert_eq!(operations(&effects), ["read"]);
 }
 
 /// An object of a target whose create is a POST, with these conditions.
@@ -516,7 +578,6 @@ fn one_create_is_open_until_the_read_has_found_something() {
     let effects = bench.step(Input::Tick);
     assert_eq!((operations(&effects).len(), held(&effects)), (1, [("read_unproved", 2)].into()));
     // A create that was never sent is none.
-    bench.step(Input::Done("a".into(), Event::Checked { lacks_something: false }));
     bench.step(Input::Done("a".into(), Event::Read(Ok(None))));
     let effects = bench.step(Input::Tick);
     assert_eq!((operations(&effects).len(), held(&effects)), (1, [("read_unproved", -1)].into()));

@@ -12,27 +12,26 @@ use crate::engine::execution::{Event, Failure, Purpose, Write};
 use crate::run::metrics::WriteLabels;
 
 impl Run<'_> {
-    pub(super) async fn write(&mut self, write: &Write) -> Event {
+    pub(super) async fn write(&mut self, object: &LeanObject, write: &Write) -> Event {
         let call = match self.call.take() {
             Some(call) => call,
             None => self.executor.writer.slots.enter().await,
         };
-        let object = &self.object;
         let (before, after) = kill_points(write);
         reach(before);
         let (kind, written) = self.executor.write(&call, object, write).await;
         reach(after);
-        self.call = Some(call);
+        // Nothing may follow a failed write, or the record of an outcome, for a while.
+        self.call = Some(call).filter(|_| written.is_ok());
         let outcome = written.as_ref().map_or_else(WriteError::as_label, |_| "written");
         self.executor.metrics.writes.get_or_create(&WriteLabels { kind, outcome }).inc();
-        self.tell(write, &written);
+        self.tell(object, write, &written);
         Event::Written(written.map(Box::new).map_err(failure))
     }
 
     /// Reports the result of a write to people.
-    fn tell(&mut self, write: &Write, written: &Result<LeanObject, WriteError>) {
+    fn tell(&mut self, object: &LeanObject, write: &Write, written: &Result<LeanObject, WriteError>) {
         let (announcer, kind) = (&self.executor.announcer, &self.executor.writer.kind);
-        let object = &self.object;
         match (write, written) {
             (Write::Outcome(status, _), Ok(written)) => announcer.status(kind, written, status),
             // The object is in sync again without a correction. The poller reports that.

@@ -11,11 +11,10 @@ use drift_kube::access::with_roles;
 use drift_kube::process::clock;
 use drift_kube::{CallError, CallSlots, JobClient};
 
+use super::SendContext;
 use super::nudge::refusal_of;
-use super::{SendContext, Sending, Sent, SystemRequests};
-use crate::engine::StepAnswer;
-use crate::engine::corrections::claim::Action;
-use crate::engine::rendering::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Plan, Turn, Unrenderable};
+use crate::engine::execution::Event;
+use crate::engine::rendering::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Reply, Turn};
 
 /// Interval of Job checks in the first minute. Most commands take seconds.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -26,20 +25,18 @@ const LONG_AFTER: Duration = Duration::from_secs(60);
 
 /// The Job of a correction, with the clients that create and follow it.
 #[derive(Debug)]
-pub(super) struct JobRequest<'a> {
-    job: CorrectionJob,
-    action: Action,
+struct JobRequest<'a> {
+    job: &'a CorrectionJob,
+    step: JobStep,
     client: &'a JobClient,
     slots: &'a CallSlots,
-    /// Next step of the request.
-    next: Option<JobStep>,
     /// The followed Job, once it was created or found.
-    followed: Option<Followed>,
+    followed: &'a mut Option<FollowedJob>,
 }
 
 /// A Job that is being followed.
 #[derive(Debug)]
-struct Followed {
+pub struct FollowedJob {
     /// Job as last seen.
     job: Job,
     /// Furthest stage that was seen.
@@ -50,7 +47,7 @@ struct Followed {
     deleted: Option<JobEnd>,
 }
 
-impl Followed {
+impl FollowedJob {
     fn new(job: Job) -> Self {
         let came_to = job.stage();
         Self { job, came_to, began: clock::now(), deleted: None }
@@ -71,14 +68,10 @@ impl Followed {
     }
 }
 
-impl<'a> JobRequest<'a> {
-    pub(super) const fn new(job: CorrectionJob, action: Action, client: &'a JobClient, slots: &'a CallSlots) -> Self {
-        Self { job, action, client, slots, next: None, followed: None }
-    }
-
+impl JobRequest<'_> {
     /// Returns true if the next step creates the Job. From then on it may run, followed or not.
     fn begins_job(&self) -> bool {
-        self.next == Some(JobStep::Run)
+        self.step == JobStep::Run
     }
 
     /// Performs the current step. The step that creates the Job is repeated until the Job has ended, with one
@@ -157,11 +150,11 @@ impl<'a> JobRequest<'a> {
         if !job.is_owned_by(&self.job.object) {
             return JobReply::Ended(JobEnd::Foreign);
         }
-        self.judge(Followed::new(job)).await
+        self.judge(FollowedJob::new(job)).await
     }
 
     /// Checks the Job once more, after a delay.
-    async fn follow(&mut self, mut followed: Followed) -> JobReply {
+    async fn follow(&mut self, mut followed: FollowedJob) -> JobReply {
         followed.pause().await;
         let slots = self.slots;
         let _slot = slots.enter().await;
@@ -171,7 +164,7 @@ impl<'a> JobRequest<'a> {
             // The Job continues, whether we can read it or not.
             Err(error) if error.is_passing() && self.job.is_awaited(followed.ran_for()) => {
                 tracing::debug!(target = self.job.target, job = self.job.name, "not seen: {error}");
-                self.followed = Some(followed);
+                *self.followed = Some(followed);
                 return JobReply::Open(None);
             }
             Err(error) => {
@@ -189,7 +182,7 @@ impl<'a> JobRequest<'a> {
     }
 
     /// Judges the state of the Job. The caller holds a call slot.
-    async fn judge(&mut self, mut followed: Followed) -> JobReply {
+    async fn judge(&mut self, mut followed: FollowedJob) -> JobReply {
         let stage = match self.job.course(&followed.job, followed.came_to, followed.ran_for()) {
             Course::Ended(end) => return JobReply::Ended(end),
             Course::Open(stage) => stage,
@@ -198,7 +191,7 @@ impl<'a> JobRequest<'a> {
                 followed.came_to
             }
         };
-        self.followed = Some(followed);
+        *self.followed = Some(followed);
         JobReply::Open(stage)
     }
 
@@ -217,36 +210,30 @@ impl<'a> JobRequest<'a> {
     }
 }
 
-impl SystemRequests for JobRequest<'_> {
-    fn plan(&self) -> Plan {
-        CorrectionJob::plan(self.action)
+/// Performs a step of the Job. At shutdown, a running Job is left to the next process: it may take hours, and its name
+/// is known.
+pub(super) async fn send(
+    context: SendContext<'_>,
+    job: &CorrectionJob,
+    step: JobStep,
+    followed: &mut Option<FollowedJob>,
+) -> Event {
+    let sender = context.sender;
+    // A check of the Job writes nothing, so it does not need a fresh Lease.
+    let may_send = if context.begins { sender.may_begin() } else { !sender.term.is_cancelled() };
+    if !may_send {
+        return Event::NotSent;
     }
-
-    fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable> {
-        self.next = CorrectionJob::step(index);
-        Ok(self.next.is_some())
-    }
-
-    /// At shutdown, a running Job is left to the next process: it may take hours, and its name is known.
-    fn send<'s>(&'s mut self, _index: usize, context: SendContext<'s>) -> Sending<'s> {
-        Box::pin(async move {
-            let sender = context.sender;
-            // A check of the Job writes nothing, so it does not need a fresh Lease.
-            let may_send = if context.begins { sender.may_begin() } else { !sender.term.is_cancelled() };
-            if !may_send {
-                return Sent::NotSent;
-            }
-            let reply = tokio::select! {
-                biased;
-                () = sender.stop.cancelled() => None,
-                reply = sender.while_leading(self.do_next()) => reply,
-            };
-            match reply {
-                Some(reply) => Sent::Answered(StepAnswer::of(self.job.judge(&reply))),
-                None if self.begins_job() => Sent::CutOff,
-                None => Sent::NotSent,
-            }
-        })
+    let mut request = JobRequest { job, step, client: &sender.jobs, slots: &context.writer.slots, followed };
+    let reply = tokio::select! {
+        biased;
+        () = sender.stop.cancelled() => None,
+        reply = sender.while_leading(request.do_next()) => reply,
+    };
+    match reply {
+        Some(reply) => Event::Replied(Reply::Job(reply)),
+        None if request.begins_job() => Event::CutOff,
+        None => Event::NotSent,
     }
 }
 

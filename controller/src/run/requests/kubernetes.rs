@@ -1,6 +1,4 @@
 //! Sends the manifests of a correction to the API server, over separate connections like any host.
-//!
-//! The engine renders the manifests and judges the responses.
 
 use std::time::Duration;
 
@@ -11,11 +9,10 @@ use drift_language::STEP_TIMEOUT;
 use drift_systems::HostReply;
 use serde_json::Value;
 
-use super::{SendContext, Sending, Sent, SystemRequests};
-use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Doubt, Uncertainty};
+use super::SendContext;
+use crate::engine::execution::Event;
 use crate::engine::rendering::kubernetes::{pinned, reply_of};
-use crate::engine::rendering::{Judged, ManifestReply, ManifestStep, Manifests, Plan, Unrenderable};
+use crate::engine::rendering::{Judged, ManifestReply, ManifestStep, Manifests, Reply};
 
 /// Maximum reads of an object that changes between its read and its write. Its own controller writes its status in
 /// bursts of a few.
@@ -24,82 +21,57 @@ const MOST_RACES: u32 = 5;
 /// Delay if the API server asks for one without a duration.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Manifests of one correction with their client.
-#[derive(Debug)]
-pub(super) struct ManifestRequests<'a> {
-    manifests: Manifests,
-    client: &'a ResourceClient,
+pub(super) async fn send(mut context: SendContext<'_>, manifests: &Manifests, step: &ManifestStep) -> Event {
+    let client = &context.sender.resources;
+    let Some(place) = context.take_place(client.host()).await else { return Event::NotSent };
+    let carrying_out = tokio::time::timeout(STEP_TIMEOUT, carry_out(client, manifests, step));
+    let Some(done) = context.sender.while_leading(carrying_out).await else { return Event::CutOff };
+    let (reply, heard) = match done {
+        Err(_) | Ok(Err(ResourceError::TimedOut)) => {
+            context.note(&place, HostReply::TimedOut);
+            return Event::Replied(Reply::TimedOut { is_sent: true });
+        }
+        Ok(Ok(reply)) => (reply, Some(HostReply::Answer)),
+        Ok(Err(error)) => {
+            let (target, resource) = (&context.target.name, &manifests.resource);
+            let sentence = with_roles(&error.to_string()).into_owned();
+            tracing::warn!(target, %resource, "a correction is not accepted: {sentence}");
+            (reply_of(&error), heard(&error))
+        }
+    };
+    heard.into_iter().for_each(|heard| context.note(&place, heard));
+    Event::Replied(Reply::Manifest(reply))
 }
 
-impl<'a> ManifestRequests<'a> {
-    pub(super) const fn new(manifests: Manifests, client: &'a ResourceClient) -> Self {
-        Self { manifests, client }
+async fn carry_out(
+    client: &ResourceClient,
+    manifests: &Manifests,
+    step: &ManifestStep,
+) -> Result<ManifestReply, ResourceError> {
+    let resource = &manifests.resource;
+    if let ManifestStep::Create(manifest) = step {
+        let made = client.create(resource, manifest).await?;
+        return Ok(made.map_or(ManifestReply::AlreadyExists, |_| ManifestReply::Done));
     }
-
-    async fn carry_out(&self, step: &ManifestStep) -> Result<ManifestReply, ResourceError> {
-        let resource = &self.manifests.resource;
-        if let ManifestStep::Create(manifest) = step {
-            let made = self.client.create(resource, manifest).await?;
-            return Ok(made.map_or(ManifestReply::AlreadyExists, |_| ManifestReply::Done));
-        }
-        let mut races = 0;
-        loop {
-            let found = self.client.get(resource, STEP_TIMEOUT).await?;
-            let (uid, version) = match self.manifests.judge_found(step, found.as_ref()) {
-                Judged::Ours { uid, resource_version } => (uid, resource_version),
-                Judged::Reply(reply) => return Ok(reply),
-            };
-            races += 1;
-            let answer = match step {
-                ManifestStep::Apply(manifest) => {
-                    self.client.apply(resource, &pinned(manifest, &uid, &version)).await.map(|_| ManifestReply::Done)
-                }
-                _ => self.client.delete(resource, &uid).await.map(|left| of_deletion(&left)),
-            };
-            match answer {
-                Err(ResourceError::Refused { status: 409, .. }) if races < MOST_RACES => {}
-                Err(ResourceError::Refused { status: 404, .. }) => return Ok(ManifestReply::Gone),
-                answer => return answer,
+    let mut races = 0;
+    loop {
+        let found = client.get(resource, STEP_TIMEOUT).await?;
+        let (uid, version) = match manifests.judge_found(step, found.as_ref()) {
+            Judged::Ours { uid, resource_version } => (uid, resource_version),
+            Judged::Reply(reply) => return Ok(reply),
+        };
+        races += 1;
+        let answer = match step {
+            ManifestStep::Apply(manifest) => {
+                client.apply(resource, &pinned(manifest, &uid, &version)).await.map(|_| ManifestReply::Done)
             }
+            _ => client.delete(resource, &uid).await.map(|left| of_deletion(&left)),
+        };
+        match answer {
+            Err(ResourceError::Refused { status: 409, .. }) if races < MOST_RACES => {}
+            Err(ResourceError::Refused { status: 404, .. }) => return Ok(ManifestReply::Gone),
+            answer => return answer,
         }
-    }
-}
-
-impl SystemRequests for ManifestRequests<'_> {
-    fn plan(&self) -> Plan {
-        self.manifests.plan()
-    }
-
-    fn hosts(&self) -> Vec<String> {
-        vec![self.client.host().to_owned()]
-    }
-
-    fn make_ready(&mut self, index: usize) -> Result<bool, Unrenderable> {
-        Ok(self.manifests.step(index).is_some())
-    }
-
-    fn send<'s>(&'s mut self, index: usize, mut context: SendContext<'s>) -> Sending<'s> {
-        Box::pin(async move {
-            let Some(step) = self.manifests.step(index) else { return Sent::NotSent };
-            let Some(place) = context.take_place(self.client.host()).await else { return Sent::NotSent };
-            let carrying_out = tokio::time::timeout(STEP_TIMEOUT, self.carry_out(step));
-            let Some(done) = context.sender.while_leading(carrying_out).await else { return Sent::CutOff };
-            let (reply, heard) = match done {
-                Err(_) | Ok(Err(ResourceError::TimedOut)) => {
-                    context.note(&place, HostReply::TimedOut);
-                    return Sent::Unanswered(Uncertainty::unanswered(Doubt::TimedOut));
-                }
-                Ok(Ok(reply)) => (reply, Some(HostReply::Answer)),
-                Ok(Err(error)) => {
-                    let (target, resource) = (context.target, &self.manifests.resource);
-                    let sentence = with_roles(&error.to_string()).into_owned();
-                    tracing::warn!(target, %resource, "a correction is not accepted: {sentence}");
-                    (reply_of(&error), heard(&error))
-                }
-            };
-            heard.into_iter().for_each(|heard| context.note(&place, heard));
-            Sent::Answered(StepAnswer::of(self.manifests.judge(index, &reply)))
-        })
     }
 }
 

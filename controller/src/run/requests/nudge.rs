@@ -1,76 +1,40 @@
 //! Sends the nudge of a correction to the API server, like other writes to objects.
-//!
-//! The engine renders the nudge and judges the response.
 
 use drift_api::names::NUDGE_MANAGER;
-use drift_api::object::ObjectId;
 use drift_kube::access::with_roles;
-use drift_kube::{CallError, CallSlot, ObjectWriter};
+use drift_kube::{CallError, CallSlot};
+use serde_json::Value;
 
-use super::{SendContext, Sending, Sent, SystemRequests};
-use crate::engine::StepAnswer;
-use crate::engine::rendering::{ApiRefusal, Nudge, NudgeReply, Plan, Unrenderable};
+use super::SendContext;
+use crate::engine::execution::Event;
+use crate::engine::rendering::{ApiRefusal, NudgeReply, Reply};
 
-/// A nudge with its writer.
-#[derive(Debug)]
-pub(super) struct NudgeRequest<'a> {
-    nudge: Nudge,
-    object: ObjectId,
-    writer: &'a ObjectWriter,
+pub(super) async fn send(context: SendContext<'_>, patch: &Value) -> Event {
+    let slot = tokio::select! {
+        biased;
+        () = context.sender.term.cancelled() => return Event::NotSent,
+        slot = context.writer.slots.enter() => slot,
+    };
+    if !context.sender.may_send(context.begins) {
+        return Event::NotSent;
+    }
+    match context.sender.while_leading(merge(&context, &slot, patch)).await {
+        Some(reply) => Event::Replied(Reply::Nudge(reply)),
+        None => Event::CutOff,
+    }
 }
 
-impl<'a> NudgeRequest<'a> {
-    pub(super) const fn new(nudge: Nudge, object: ObjectId, writer: &'a ObjectWriter) -> Self {
-        Self { nudge, object, writer }
-    }
-
-    async fn merge(&self, slot: &CallSlot, target: &str) -> NudgeReply {
-        match self.writer.merge(slot, &self.object, self.nudge.patch(), NUDGE_MANAGER).await {
-            Ok(object) => NudgeReply::Taken(Box::new(object)),
-            Err(error) if error.is_about_another() => NudgeReply::OfAnother,
-            Err(error) => {
-                let (namespace, name) = (self.object.namespace.as_deref(), &*self.object.name);
-                let kind = &*self.writer.kind.resource.kind;
-                tracing::warn!(
-                    target,
-                    kind,
-                    namespace,
-                    name,
-                    "a nudge is not accepted: {}",
-                    with_roles(&error.to_string())
-                );
-                NudgeReply::Refused(refusal_of(&error))
-            }
+async fn merge(context: &SendContext<'_>, slot: &CallSlot, patch: &Value) -> NudgeReply {
+    let (writer, object, target) = (context.writer, context.object, &context.target.name);
+    match writer.merge(slot, object, patch, NUDGE_MANAGER).await {
+        Ok(object) => NudgeReply::Taken(Box::new(object)),
+        Err(error) if error.is_about_another() => NudgeReply::OfAnother,
+        Err(error) => {
+            let (namespace, name, kind) = (object.namespace.as_deref(), &*object.name, &*writer.kind.resource.kind);
+            let sentence = with_roles(&error.to_string()).into_owned();
+            tracing::warn!(target, kind, namespace, name, "a nudge is not accepted: {sentence}");
+            NudgeReply::Refused(refusal_of(&error))
         }
-    }
-}
-
-impl SystemRequests for NudgeRequest<'_> {
-    fn plan(&self) -> Plan {
-        Nudge::plan()
-    }
-
-    fn make_ready(&mut self, _index: usize) -> Result<bool, Unrenderable> {
-        Ok(true)
-    }
-
-    fn send<'s>(&'s mut self, _index: usize, context: SendContext<'s>) -> Sending<'s> {
-        Box::pin(async move {
-            let slot = tokio::select! {
-                biased;
-                () = context.sender.term.cancelled() => return Sent::NotSent,
-                slot = self.writer.slots.enter() => slot,
-            };
-            if !context.sender.may_send(context.begins) {
-                return Sent::NotSent;
-            }
-            let Some(reply) = context.sender.while_leading(self.merge(&slot, context.target)).await else {
-                return Sent::CutOff;
-            };
-            let answer = StepAnswer::of(self.nudge.judge(&reply));
-            let object = if let NudgeReply::Taken(object) = reply { Some(object) } else { None };
-            Sent::Answered(StepAnswer { object, ..answer })
-        })
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use drift_api::attestation::Attestation;
 
+use super::correction_reports;
 use crate::engine::Report;
 use crate::run::executor::Executor;
 use crate::run::metrics::{HeldLabels, of_target};
@@ -26,7 +27,9 @@ pub(super) fn tell(executor: &Executor, report: Report) {
             tracing::warn!(target = name, kind, namespace, name = object, "objects cannot be read: {sentence}");
         }
         Report::ReadableAgain => tracing::info!(target = name, "objects can be read again"),
-        Report::Forgotten(uid) => executor.reported_causes.forget(&uid),
+        Report::Correction { object, correction, news, is_known } => {
+            correction_reports::tell(executor, &object, &correction, news, is_known);
+        }
         Report::Attestation(attestation) => tell_attestation(executor, attestation.as_ref()),
         Report::HeldBy(why, by) => {
             let labels = HeldLabels { target: name.clone(), why: why.as_str() };

@@ -8,7 +8,9 @@ use drift_kube::{Busy, HeldClaim, Member, Wake};
 use drift_language::Target;
 
 use crate::engine::SharedState;
-use crate::engine::rendering::secrets::SecretChange;
+use crate::engine::execution::{Destinations, Probes};
+use crate::engine::rendering::Requests;
+use crate::engine::rendering::secrets::{ObjectSecrets, SecretChange};
 use crate::run::context::Context;
 use crate::run::executor::Executor;
 use crate::run::secrets::SecretVersions;
@@ -116,6 +118,22 @@ impl SharedState for SharedHandles {
 
     fn declared_secrets_of(&self, object: &LeanObject) -> Option<SecretMarks> {
         self.executor.secrets.declared(self.target(), object)
+    }
+
+    fn sent_secrets_of(&self, object: &LeanObject) -> Option<ObjectSecrets> {
+        self.executor.secrets.of(self.target(), object)
+    }
+
+    fn may_begin(&self) -> bool {
+        self.executor.requests.may_begin()
+    }
+
+    fn destinations(&self, requests: &dyn Requests) -> Destinations {
+        self.executor.requests.destinations(self.target(), requests)
+    }
+
+    fn take_probes(&self, hosts: &[String], now: Moment) -> Result<Probes, Moment> {
+        self.executor.requests.take_probes(hosts, now)
     }
 
     fn take_secret_change(&mut self) -> SecretChange {

@@ -1,8 +1,7 @@
 use super::*;
-use crate::engine::StepAnswer;
-use crate::engine::corrections::{Action, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
-use crate::engine::execution::ExecutionEnd;
-use crate::engine::execution::{Event, Readiness, Rendered, Step, Write};
+use crate::engine::corrections::{Action, Correction, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};
+use crate::engine::execution::script::{Event, Execution, Prepared, Rendered, Step};
+use crate::engine::execution::{ExecutionEnd, Write};
 use crate::engine::fixtures::{bare_object, correction, owns, status};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 use drift_api::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks, SecretVersion};
@@ -67,20 +66,18 @@ impl Correcting {
             event = match execution.next(event) {
                 Step::Read | Step::ReadAgain => Event::Read(Ok(Some(object.clone()))),
                 Step::Decide => Event::Decided(object.clone(), decision.clone()),
-                Step::Prepare if self.is_sendable => Event::Prepared(Readiness::Ready(self.plan())),
-                Step::Prepare => {
-                    Event::Prepared(Readiness::Unsendable(None, Uncertainty::unanswered(Doubt::SecretUnavailable)))
-                }
+                Step::Prepare if self.is_sendable => Event::Prepared(Prepared::Ready(self.plan())),
+                Step::Prepare => Event::Prepared(Prepared::Lacking(Doubt::SecretUnavailable)),
                 Step::Render(_) => Event::Rendered(match does.next() {
                     Some(Does::Skip) => Rendered::Skipped,
-                    Some(Does::Fail) => Rendered::Fails(Uncertainty::unanswered(Doubt::TemplateFails)),
+                    Some(Does::Fail) => Rendered::Fails(Doubt::TemplateFails),
                     Some(Does::Answer(outcome)) => {
                         answer = Some(outcome);
                         Rendered::Ready
                     }
                     Some(Does::AnswerItem(outcome)) => {
                         answer = Some(outcome);
-                        Rendered::Item("item".into())
+                        Rendered::Item("item")
                     }
                     None => Rendered::Ready,
                 }),
@@ -242,7 +239,7 @@ fn only_approved_versions_are_sent() {
         execution.next(Event::Read(Ok(Some(Box::new(bare_object())))));
         let decision = execution.decision.clone();
         execution.next(Event::Decided(Box::new(bare_object()), decision));
-        execution.next(Event::Prepared(Readiness::Ready(plan)))
+        execution.next(Event::Prepared(Prepared::Ready(plan)))
     };
     let plan = || updating(&NotedSecrets::default(), &["a"]).plan();
     let approved = |version: &str| SecretMarks::from([("a".to_owned(), marks(version).get("a").copied().flatten())]);

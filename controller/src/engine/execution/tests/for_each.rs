@@ -41,7 +41,7 @@ fn the_first_item_that_fails_ends_the_correction() {
 
 #[test]
 fn too_many_items_are_a_definite_refusal() {
-    let too_many = || Event::Rendered(Rendered::Fails(Uncertainty::unanswered(Doubt::TooManyItems)));
+    let too_many = || Event::Rendered(Rendered::Fails(Doubt::TooManyItems));
     let mut execution = ready(update(), plan("lww"));
     execution.next(READY);
     assert_eq!(execution.next(ACCEPTED), Step::Render(1));

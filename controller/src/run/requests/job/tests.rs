@@ -55,8 +55,9 @@ async fn reply(step: usize, jobs: &JobClient) -> JobReply {
 /// The same for the given Job. Also returns each reported stage once.
 async fn reply_of(job: CorrectionJob, step: usize, jobs: &JobClient) -> (JobReply, Vec<JobStage>) {
     let slots = CallSlots::default();
-    let mut request = JobRequest::new(job, Action::Create, jobs, &slots);
-    assert!(request.make_ready(step).unwrap());
+    let step = CorrectionJob::step(step).unwrap();
+    let mut followed = None;
+    let mut request = JobRequest { job: &job, step, client: jobs, slots: &slots, followed: &mut followed };
     let mut said = Vec::new();
     loop {
         match request.do_next().await {

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use drift_api::{LeanObject, Moment, Tag};
-use drift_kube::process::clock;
 
-use crate::engine::StepAnswer;
-use crate::engine::corrections::outcome::{Code, Refusal, StepOutcome};
+use crate::engine::corrections::outcome::{Code, Refusal, StepAnswer, StepOutcome};
 
 /// Answers that a record shows before the last one: more than the steps of an action, and short enough that the line
 /// stays below the 16 KiB at which container runtimes split it.
@@ -23,18 +21,18 @@ pub(super) struct CorrectionRecord {
 
 impl CorrectionRecord {
     /// Begins the record of a correction of this object. Returns false if it began with an earlier step.
-    pub(super) fn begin(&mut self, object: &LeanObject) -> bool {
+    pub(super) fn begin(&mut self, object: &LeanObject, now: Moment) -> bool {
         let is_first = self.began.is_none();
         if is_first {
             let verdict = object.conditions.observed().filter(|_| !object.deleting);
             let drift = verdict.map(|condition| Tag::split(condition.message.text()).0.to_owned());
-            *self = Self { began: Some(clock::now()), drift: drift.unwrap_or_default(), steps: Vec::new() };
+            *self = Self { began: Some(now), drift: drift.unwrap_or_default(), steps: Vec::new() };
         }
         is_first
     }
 
     /// Adds the answer to a step with this name.
-    pub(super) fn add(&mut self, step: String, answer: &StepAnswer) {
+    pub(super) fn add(&mut self, step: &str, answer: &StepAnswer) {
         let result = match (&answer.outcome, answer.code) {
             (StepOutcome::Open(_) | StepOutcome::NotNow { .. } | StepOutcome::Overtaken, _) => return,
             (_, Some(code)) => code.short(),
@@ -49,7 +47,7 @@ impl CorrectionRecord {
         self.steps.push(format!("{step}: {result}"));
     }
 
-    /// The answers in order: `1: 201, 2: 204`. Of a long list of items only the first ones and the last.
+    /// Returns the answers in order: `1: 201, 2: 204`. Of a long list of items only the first ones and the last.
     pub(super) fn steps(&self) -> String {
         match self.steps.split_last() {
             Some((last, others)) if others.len() > MAX_STEPS => {
@@ -60,9 +58,8 @@ impl CorrectionRecord {
         }
     }
 
-    /// The time from the first request to now, in milliseconds.
-    pub(super) fn duration_ms(&self) -> Option<u64> {
-        let span: Duration = clock::now() - self.began?;
-        u64::try_from(span.as_millis()).ok()
+    /// Returns the time from the first request until `now`; `None` if nothing was sent.
+    pub(super) fn duration(&self, now: Moment) -> Option<Duration> {
+        Some(now.saturating_since(self.began?))
     }
 }
