@@ -245,7 +245,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
 fn edit(world: &mut World, event: &Event) {
     match *event {
         Event::Create { object, resource, value, labels } => {
-            world.api.create(OBJECTS[object], spec(resource, value), labels_of(labels));
+            let _ = world.api.create(OBJECTS[object], spec(resource, value), labels_of(labels));
         }
         Event::Edit { object, resource, value } => world.api.edit(OBJECTS[object], |object| {
             object["spec"] = spec(resource, value);
@@ -280,7 +280,7 @@ fn edit(world: &mut World, event: &Event) {
                 object["metadata"]["annotations"][POLL_REQUESTED_ANNOTATION] = json!(request.to_string());
             });
         }
-        Event::Delete { object } => world.api.delete(OBJECTS[object]),
+        Event::Delete { object } => _ = world.api.delete(OBJECTS[object]),
         Event::Strip { object, observed } => strip(world, OBJECTS[object], observed),
         Event::Alter { object, observed, value } => alter(world, OBJECTS[object], observed, value),
         Event::StripFinalizer { object } => world.api.edit(OBJECTS[object], |object| {

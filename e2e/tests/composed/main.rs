@@ -2,13 +2,15 @@
 //! crashes, and targets that are added and removed.
 //!
 //! Faults occur between the programs, between two objects and between two targets. Only these histories combine all of
-//! them. No control plane is needed. A failure prints its seed and the shortest history.
+//! them. They need no control plane: `conformance` holds their API server against a real one. A failure prints its seed
+//! and the shortest history.
 
 mod act;
 mod api_server;
 mod calls;
 mod claims;
 mod collector;
+mod conformance;
 mod controller;
 mod creates;
 mod decisions;

@@ -210,7 +210,7 @@ fn lift_bars(world: &mut World, ending: Ending) {
         });
     }
     if ending == Ending::StatusRefused {
-        OBJECTS.into_iter().for_each(|name| world.api.delete(name));
+        OBJECTS.into_iter().for_each(|name| _ = world.api.delete(name));
     }
     for (who, name) in [Who::Poller, Who::Controller].into_iter().flat_map(|who| NAMES.map(|name| (who, name))) {
         world.govern(who, name, TargetState::Live);
