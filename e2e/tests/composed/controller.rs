@@ -25,7 +25,7 @@ use crate::governing::{Published, States};
 use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
 use crate::shared::{Around, Shared};
-use crate::targets::{NAMES, Text, key_claimed};
+use crate::targets::{NAMES, Text, is_open, key_claimed};
 
 /// Time after which claims do not wait for the list of a target.
 const LIST_WITHIN: Duration = Duration::from_secs(300);
@@ -271,6 +271,7 @@ impl Controller {
             has_text_of_poller: self.around.has_text_of_poller(&at_work.target),
             state: at_work.state,
             knows_everybody: self.knows_everybody(at_work.target.scope.id, clock),
+            is_open: !at_work.text.has_windows || is_open(work.object.deleting, clock.since_epoch()),
             was_read: task.is_some_and(|task| task.acting.was_read()),
             at: clock.moment,
         });

@@ -9,6 +9,7 @@ use drift_api::names::{
 use drift_language::TargetState;
 use serde_json::{Value, json};
 
+use crate::approvals::approve;
 use crate::jobs::JobEvent;
 use crate::known::PLAIN;
 use crate::outside::{Answers, FAULTS, Fault};
@@ -93,6 +94,10 @@ pub(crate) enum Event {
         orphan: bool,
     },
     /// Makes the object give up a resource, or reverts that.
+    /// A person approves the correction that the object awaits.
+    Approve {
+        object: usize,
+    },
     GiveUp {
         object: usize,
         resource: Option<usize>,
@@ -288,6 +293,7 @@ fn edit(world: &mut World, event: &Event) {
                 finalizers.retain(|finalizer| finalizer != FINALIZER);
             }
         }),
+        Event::Approve { object } => approve(world, OBJECTS[object]),
         Event::Replay { object } => replay(world, OBJECTS[object]),
         _ => {}
     }
@@ -380,10 +386,9 @@ pub(crate) fn text(random: &mut Random) -> Text {
         adopt: random.one_in(3),
         deletes: !random.one_in(3),
         suspended: random.one_in(8),
-        replaces: false,
-        elsewhere: false,
         edition: if random.one_in(4) { KEYLESS } else { random.below(2) },
         by_job: random.one_in(3),
+        ..PLAIN
     }
 }
 

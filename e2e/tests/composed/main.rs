@@ -7,6 +7,7 @@
 
 mod act;
 mod api_server;
+mod approvals;
 mod calls;
 mod claims;
 mod collector;
@@ -35,6 +36,7 @@ mod replacements;
 mod scopes;
 mod shared;
 mod targets;
+mod traversing;
 mod watch;
 mod watched;
 mod world;
