@@ -26,6 +26,7 @@ mod job_ledger;
 mod jobs;
 mod known;
 mod ledger;
+mod listed;
 mod losses;
 mod outside;
 mod poller;
