@@ -13,7 +13,7 @@ use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::Write;
 use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::engine::{self, Effect, Input, Now, Operation, Report, SharedState, Work};
-use drift_kube::{ObjectEvent, Wake};
+use drift_kube::{ObjectEvent, UnderWay, Wake};
 use drift_language::{Target, TargetState};
 
 use crate::act::Acting;
@@ -37,7 +37,7 @@ pub(crate) struct Controller {
     /// Engines of former texts, which finish their work.
     superseded: Vec<AtWork>,
     around: Around,
-    published: Published,
+    published: Arc<Published>,
     handovers: BTreeMap<&'static str, Handover>,
     tasks: Vec<Task>,
     ended: Vec<Ended>,
@@ -121,14 +121,14 @@ impl Controller {
     }
 
     /// Accepts the targets by their ConfigMaps, and the notes on the Lease.
-    pub(crate) fn publish(&mut self, published: Published, clock: Clock) {
+    pub(crate) fn publish(&mut self, published: Arc<Published>, clock: Clock) {
         self.published = published;
         self.arrange(clock);
     }
 
     fn arrange(&self, clock: Clock) {
-        let Published { configuration, notes, .. } = &self.published;
-        self.around.identities.arrange(configuration, notes, clock.moment);
+        let Published { configuration, notes, .. } = &*self.published;
+        notes.read(|notes| self.around.identities.arrange(configuration, notes, clock.moment));
     }
 
     /// Accepts the state of a target by its ConfigMaps.
@@ -343,9 +343,9 @@ impl Controller {
         self.tasks.len()
     }
 
-    /// Returns true if a task is in progress for the object.
-    pub(crate) fn works_on(&self, uid: &Uid) -> bool {
-        self.tasks.iter().any(|task| task.uid == *uid)
+    /// Returns the objects with work in progress.
+    pub(crate) const fn objects_under_way(&self) -> &UnderWay {
+        &self.around.under_way
     }
 }
 
