@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use json_patch::{Patch, PatchOperation};
+use json_patch::{AddOperation, Patch, PatchOperation, ReplaceOperation};
 use serde_json::{Value, json};
 
 use crate::jobs::Jobs;
@@ -42,10 +42,10 @@ impl ApiServer {
         self.version
     }
 
-    /// Creates an object. An existing one of that name stays.
-    pub(crate) fn create(&mut self, name: &str, spec: Value, labels: Value) {
+    /// Creates an object. Returns false if the name is taken.
+    pub(crate) fn create(&mut self, name: &str, spec: Value, labels: Value) -> bool {
         if self.objects.contains_key(name) {
-            return;
+            return false;
         }
         self.created += 1;
         let mut metadata = json!({
@@ -56,17 +56,19 @@ impl ApiServer {
             metadata["generation"].take();
         }
         self.store(name, json!({"metadata": metadata, "spec": spec}));
+        true
     }
 
-    /// Deletes an object. Finalizers keep it.
-    pub(crate) fn delete(&mut self, name: &str) {
-        let Some(object) = self.objects.get(name) else { return };
+    /// Deletes an object. Finalizers keep it. Returns false if there is none.
+    pub(crate) fn delete(&mut self, name: &str) -> bool {
+        let Some(object) = self.objects.get(name) else { return false };
         let mut object = object.clone();
         if object["metadata"]["deletionTimestamp"].is_null() {
             object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
             bump_generation(&mut object);
             self.store(name, object);
         }
+        true
     }
 
     /// Changes an object as another writer. A changed spec gets a new generation.
@@ -95,10 +97,13 @@ impl ApiServer {
         }
         let mut patched = before.clone();
         apply(&mut patched, patch).map_err(|()| Refusal::Moved)?;
-        let after = if status { with_status(&before, &patched) } else { with_status(&patched, &before) };
-        let grows = finalizers(&after) > finalizers(&before);
-        if grows && !before["metadata"]["deletionTimestamp"].is_null() {
+        let mut after = if status { with_status(&before, &patched) } else { with_status(&patched, &before) };
+        let has_more = finalizers(&after).iter().any(|finalizer| !finalizers(&before).contains(finalizer));
+        if has_more && !before["metadata"]["deletionTimestamp"].is_null() {
             return Err(Refusal::Refused);
+        }
+        if after["spec"] != before["spec"] {
+            bump_generation(&mut after);
         }
         if after != before {
             self.store(name, after.clone());
@@ -112,7 +117,7 @@ impl ApiServer {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.retain(|field, value| field != "finalizers" || *value != json!([]));
         }
-        let gone = !object["metadata"]["deletionTimestamp"].is_null() && finalizers(&object) == 0;
+        let gone = !object["metadata"]["deletionTimestamp"].is_null() && finalizers(&object).is_empty();
         if gone {
             self.objects.remove(name);
         } else {
@@ -128,8 +133,8 @@ fn bump_generation(object: &mut Value) {
     }
 }
 
-fn finalizers(object: &Value) -> usize {
-    object.pointer(FINALIZERS).and_then(Value::as_array).map_or(0, Vec::len)
+fn finalizers(object: &Value) -> &[Value] {
+    object.pointer(FINALIZERS).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns `object` with the status of `other`.
@@ -143,16 +148,22 @@ fn with_status(object: &Value, other: &Value) -> Value {
     whole
 }
 
-/// Applies the operations one by one, because to the API server a missing field equals null. In RFC 6902 it does not.
+/// Applies the operations one by one. To the API server, a missing field of an object equals null and can be replaced.
+/// In RFC 6902 it does not, and cannot.
 fn apply(object: &mut Value, patch: &Patch) -> Result<(), ()> {
     for operation in &patch.0 {
-        if let PatchOperation::Test(test) = operation
-            && test.value.is_null()
-            && object.pointer(test.path.as_str()).is_none()
-        {
-            continue;
-        }
-        json_patch::patch(object, std::slice::from_ref(operation)).map_err(drop)?;
+        let is_missing = |path: &str, object: &Value| {
+            let parent = path.rsplit_once('/').and_then(|(parent, _)| object.pointer(parent));
+            parent.is_some_and(Value::is_object) && object.pointer(path).is_none()
+        };
+        let operation = match operation {
+            PatchOperation::Test(test) if test.value.is_null() && is_missing(test.path.as_str(), object) => continue,
+            PatchOperation::Replace(ReplaceOperation { path, value }) if is_missing(path.as_str(), object) => {
+                PatchOperation::Add(AddOperation { path: path.clone(), value: value.clone() })
+            }
+            operation => operation.clone(),
+        };
+        json_patch::patch(object, &[operation]).map_err(drop)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::{News, Operation, Write};
 use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::engine::{self, Effect, Input, Now, Report, SharedState};
-use drift_kube::{ObjectEvent, Wake};
+use drift_kube::{ObjectEvent, UnderWay, Wake};
 use drift_language::{Target, TargetState};
 
 use crate::act::Acting;
@@ -26,7 +26,7 @@ use crate::governing::{Published, States};
 use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
 use crate::shared::{Around, Shared};
-use crate::targets::{NAMES, Text, key_claimed};
+use crate::targets::{NAMES, Text, is_open, key_claimed};
 
 /// Time after which claims do not wait for the list of a target.
 const LIST_WITHIN: Duration = Duration::from_secs(300);
@@ -38,7 +38,7 @@ pub(crate) struct Controller {
     /// Engines of former texts, which finish their work.
     superseded: Vec<AtWork>,
     around: Around,
-    published: Published,
+    published: Arc<Published>,
     handovers: BTreeMap<&'static str, Handover>,
     tasks: Vec<Task>,
     ended: Vec<Ended>,
@@ -122,14 +122,14 @@ impl Controller {
     }
 
     /// Accepts the targets by their ConfigMaps, and the notes on the Lease.
-    pub(crate) fn publish(&mut self, published: Published, clock: Clock) {
+    pub(crate) fn publish(&mut self, published: Arc<Published>, clock: Clock) {
         self.published = published;
         self.arrange(clock);
     }
 
     fn arrange(&self, clock: Clock) {
-        let Published { configuration, notes, .. } = &self.published;
-        self.around.identities.arrange(configuration, notes, clock.moment);
+        let Published { configuration, notes, .. } = &*self.published;
+        notes.read(|notes| self.around.identities.arrange(configuration, notes, clock.moment));
     }
 
     /// Accepts the state of a target by its ConfigMaps.
@@ -268,6 +268,7 @@ impl Controller {
             has_text_of_poller: self.around.has_text_of_poller(&at_work.target),
             state: at_work.state,
             knows_everybody: self.knows_everybody(at_work.target.scope.id, clock),
+            is_open: !at_work.text.has_windows || is_open(object.deleting, clock.since_epoch()),
             was_read,
             at: clock.moment,
         });
@@ -339,9 +340,9 @@ impl Controller {
         self.tasks.len()
     }
 
-    /// Returns true if a task is in progress for the object.
-    pub(crate) fn works_on(&self, uid: &Uid) -> bool {
-        self.tasks.iter().any(|task| task.uid == *uid)
+    /// Returns the objects with work in progress.
+    pub(crate) const fn objects_under_way(&self) -> &UnderWay {
+        &self.around.under_way
     }
 }
 

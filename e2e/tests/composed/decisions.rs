@@ -43,6 +43,8 @@ pub(crate) struct Decided {
     pub(crate) state: TargetState,
     /// Every active target has read its list.
     pub(crate) knows_everybody: bool,
+    /// The windows of the target are open.
+    pub(crate) is_open: bool,
     /// The object was read live before.
     pub(crate) was_read: bool,
     pub(crate) at: Moment,
@@ -131,6 +133,11 @@ impl Decisions {
             return Err(format!("a resource is claimed before every list is read: by {uid}"));
         }
         self.check_pace(decided, correction)?;
+        let note = decided.object.conditions.corrected().map(|note| note.reason.to_string());
+        let is_begun = note.is_some_and(|reason| reason == "CorrectionStarted");
+        if !(decided.is_open || is_begun || correction.resumes || correction.was_in_doubt) {
+            return Err(format!("a correction begins outside of its windows: of {uid}"));
+        }
         if correction.action != Action::Delete {
             let attested = decided.is_attested.then_some(());
             attested.ok_or_else(|| format!("a correction without the poller's attestation: of {uid}"))?;

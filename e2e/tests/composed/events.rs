@@ -9,6 +9,7 @@ use drift_api::names::{
 use drift_language::TargetState;
 use serde_json::{Value, json};
 
+use crate::approvals::approve;
 use crate::jobs::JobEvent;
 use crate::known::PLAIN;
 use crate::outside::{Answers, FAULTS, Fault};
@@ -93,6 +94,10 @@ pub(crate) enum Event {
         orphan: bool,
     },
     /// Makes the object give up a resource, or reverts that.
+    /// A person approves the correction that the object awaits.
+    Approve {
+        object: usize,
+    },
     GiveUp {
         object: usize,
         resource: Option<usize>,
@@ -245,7 +250,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
 fn edit(world: &mut World, event: &Event) {
     match *event {
         Event::Create { object, resource, value, labels } => {
-            world.api.create(OBJECTS[object], spec(resource, value), labels_of(labels));
+            let _ = world.api.create(OBJECTS[object], spec(resource, value), labels_of(labels));
         }
         Event::Edit { object, resource, value } => world.api.edit(OBJECTS[object], |object| {
             object["spec"] = spec(resource, value);
@@ -280,7 +285,7 @@ fn edit(world: &mut World, event: &Event) {
                 object["metadata"]["annotations"][POLL_REQUESTED_ANNOTATION] = json!(request.to_string());
             });
         }
-        Event::Delete { object } => world.api.delete(OBJECTS[object]),
+        Event::Delete { object } => _ = world.api.delete(OBJECTS[object]),
         Event::Strip { object, observed } => strip(world, OBJECTS[object], observed),
         Event::Alter { object, observed, value } => alter(world, OBJECTS[object], observed, value),
         Event::StripFinalizer { object } => world.api.edit(OBJECTS[object], |object| {
@@ -288,6 +293,7 @@ fn edit(world: &mut World, event: &Event) {
                 finalizers.retain(|finalizer| finalizer != FINALIZER);
             }
         }),
+        Event::Approve { object } => approve(world, OBJECTS[object]),
         Event::Replay { object } => replay(world, OBJECTS[object]),
         _ => {}
     }
@@ -380,10 +386,9 @@ pub(crate) fn text(random: &mut Random) -> Text {
         adopt: random.one_in(3),
         deletes: !random.one_in(3),
         suspended: random.one_in(8),
-        replaces: false,
-        elsewhere: false,
         edition: if random.one_in(4) { KEYLESS } else { random.below(2) },
         by_job: random.one_in(3),
+        ..PLAIN
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use drift_kube::{Configuration, Selections};
+use drift_kube::{Configuration, NotedSelections};
 use drift_language::TargetState;
 
 use crate::targets::{Documents, NAMES, target};
@@ -15,7 +15,7 @@ pub(crate) type States = BTreeMap<&'static str, TargetState>;
 #[derive(Default)]
 pub(crate) struct Published {
     pub(crate) configuration: Configuration,
-    pub(crate) notes: Selections,
+    pub(crate) notes: NotedSelections,
     /// The text of a noted target is lost, so that its objects may name any resource.
     pub(crate) has_missing: bool,
 }
@@ -26,8 +26,10 @@ struct Known {
     states: States,
     /// The texts that the program uses.
     used: Documents,
-    /// The last text of each target, as the notes on the Lease keep its selection.
+    /// The last text of each target that was not removed.
     noted: Documents,
+    /// The notes on the Lease.
+    notes: NotedSelections,
 }
 
 /// The ConfigMaps as both programs have seen them.
@@ -85,12 +87,10 @@ impl Governing {
     /// Returns the configuration of the program, and its notes on the Lease. Each target has a ConfigMap of its own. The
     /// one of a removed target is there, and lacks it.
     pub(crate) fn published(&self, who: Who) -> Published {
-        let Known { states, used, noted } = self.known(who);
+        let Known { states, used, noted, notes } = self.known(who);
         let targets = used.iter().map(|(name, text)| ((*name).to_owned(), target(name, *text))).collect();
         let used_states = states.iter().filter(|(name, _)| used.contains_key(*name));
         let is_there = |name: &&str| matches!(states.get(name), None | Some(TargetState::Live | TargetState::Taken));
-        let mut notes = Selections::default();
-        noted.iter().for_each(|(name, text)| notes.add(&target(name, *text)));
         let configuration = Configuration {
             targets,
             states: used_states.map(|(name, state)| ((*name).to_owned(), *state)).collect(),
@@ -98,6 +98,8 @@ impl Governing {
             loaded: true,
             ..Configuration::default()
         };
+        notes.arrange(configuration.active());
+        let notes = notes.clone();
         let has_missing = noted.keys().any(|name| !used.contains_key(name));
         Published { configuration, notes, has_missing }
     }

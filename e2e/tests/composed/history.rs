@@ -23,6 +23,9 @@ const REPLACEMENTS: u64 = 0x5245_504c_4143_4553;
 /// The same for scopes.
 const SCOPES: u64 = 0x0053_434f_5045_5300;
 
+/// The same for other variants of the texts.
+const VARIANTS: u64 = 0x5641_5249_414e_5453;
+
 /// One of this many histories uses a kind without generations.
 const UNGENERATED_ONE_IN: u8 = 8;
 
@@ -84,6 +87,7 @@ impl History {
         request_polls(&mut events, Random::of(!seed));
         replace_some(&mut events, Random::of(seed ^ REPLACEMENTS));
         move_some(&mut events, Random::of(seed ^ SCOPES));
+        vary_some(&mut events, ending, Random::of(seed ^ VARIANTS));
         Self { events, ending }
     }
 
@@ -191,6 +195,28 @@ fn move_some(events: &mut Vec<Event>, mut random: Random) {
         let made = Event::Make { resource: usize::from(random.below(2)) + RESOURCES.len(), value: random.below(3) };
         let changed = [made, Event::Target { target, text: Some(moved) }, first, second];
         events.splice(at..at, changed);
+    }
+}
+
+/// Lets the texts of targets have approvals, windows, items, published fields and collections, in one history of three.
+/// The numbers are of their own, so that the other events stay.
+fn vary_some(events: &mut Vec<Event>, ending: Ending, mut random: Random) {
+    if !random.one_in(3) {
+        return;
+    }
+    for event in &mut *events {
+        if let Event::Target { text: Some(text), .. } = event {
+            // Without a status, nobody can approve.
+            text.approves = random.one_in(3) && ending == Ending::Free;
+            text.has_windows = random.one_in(3);
+            text.for_each = random.one_in(3);
+            text.publishes = random.one_in(2);
+            text.lists = random.one_in(2);
+        }
+    }
+    for _ in 0..random.below(8) {
+        let at = usize::from(random.below(255)) % events.len();
+        events.insert(at, Event::Approve { object: usize::from(random.below(2)) });
     }
 }
 

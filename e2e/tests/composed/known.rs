@@ -27,6 +27,11 @@ pub(crate) const PLAIN: Text = Text {
     replaces: false,
     elsewhere: false,
     edition: 0,
+    approves: false,
+    has_windows: false,
+    for_each: false,
+    publishes: false,
+    lists: false,
     by_job: false,
 };
 

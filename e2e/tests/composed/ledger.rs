@@ -23,6 +23,7 @@ use http::Method;
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
+use crate::approvals::Approvals;
 use crate::claims::Claims;
 use crate::creates::Creates;
 use crate::decisions::{Decided, Decisions};
@@ -68,6 +69,7 @@ pub(crate) struct Ledger {
     pub(crate) jobs: JobLedger,
     pub(crate) decisions: Decisions,
     pub(crate) creates: Creates,
+    pub(crate) approvals: Approvals,
     /// Number of writes to objects by both programs.
     pub(crate) writes: usize,
 }
@@ -352,6 +354,11 @@ impl Ledger {
         self.ensure(text.correct && !text.suspended, || {
             "a target that only looks, or is suspended, corrects".to_owned()
         });
+        if text.approves
+            && let Err(what) = self.approvals.check(object, correction, !self.lacks_its_note(uid))
+        {
+            self.violate(what);
+        }
         self.ensure(!object.paused, || "a paused object is corrected".to_owned());
         self.ensure(!object.gives_up(&correction.resource.identity), || {
             "a resource is written to for an object that gives it up".to_owned()

@@ -2,13 +2,16 @@
 //! crashes, and targets that are added and removed.
 //!
 //! Faults occur between the programs, between two objects and between two targets. Only these histories combine all of
-//! them. No control plane is needed. A failure prints its seed and the shortest history.
+//! them. They need no control plane: `conformance` holds their API server against a real one. A failure prints its seed
+//! and the shortest history.
 
 mod act;
 mod api_server;
+mod approvals;
 mod calls;
 mod claims;
 mod collector;
+mod conformance;
 mod controller;
 mod creates;
 mod decisions;
@@ -23,6 +26,7 @@ mod job_ledger;
 mod jobs;
 mod known;
 mod ledger;
+mod listed;
 mod losses;
 mod outside;
 mod poller;
@@ -33,6 +37,7 @@ mod replacements;
 mod scopes;
 mod shared;
 mod targets;
+mod traversing;
 mod watch;
 mod watched;
 mod world;

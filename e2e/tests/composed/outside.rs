@@ -64,12 +64,14 @@ pub(crate) struct Resource {
     pub(crate) password: Option<u32>,
     /// A request of ours made it, and no poll has read it since.
     pub(crate) is_unread: bool,
+    /// Its number among all resources that were made.
+    pub(crate) incarnation: usize,
 }
 
 impl Resource {
     /// Returns the body of a read. The zone is a part of the value that only some targets look at.
-    fn shown(&self) -> String {
-        json!({"value": self.value, "zone": self.value.rem_euclid(2)}).to_string()
+    fn shown(&self) -> Value {
+        json!({"value": self.value, "zone": self.value.rem_euclid(2), "incarnation": self.incarnation})
     }
 }
 
@@ -128,6 +130,8 @@ pub(crate) struct Outside {
     pub(crate) contradicted: usize,
     /// Deleted resources, each with the object of the request.
     pub(crate) taken: BTreeMap<String, Uid>,
+    /// Number of resources that were made.
+    made: usize,
     /// Requests that have not taken effect yet.
     late: Vec<LateRequest>,
     /// Resources that another party made while a create of them was still under way. Who deletes such a resource cannot
@@ -148,9 +152,14 @@ struct LateRequest {
 /// Returns the key of the resource that a request is for.
 pub(crate) fn resource_of(request: &HttpRequest) -> String {
     let name = request.url.path().rsplit('/').next().unwrap_or_default();
+    format!("{}{name}", system_of(request))
+}
+
+/// Returns the beginning of the keys in the external system that a request is for.
+pub(crate) fn system_of(request: &HttpRequest) -> String {
     match request.url.host_str() {
-        Some(HOST_ELSEWHERE) => format!("elsewhere/{name}"),
-        _ => name.to_owned(),
+        Some(HOST_ELSEWHERE) => "elsewhere/".to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -185,12 +194,36 @@ impl Outside {
             Fault::Empty => (200, "{}".to_owned()),
             Fault::Page => (404, "<html>no such page</html>".to_owned()),
             Fault::None => match self.shown(identity) {
-                Some(resource) => (200, resource.shown()),
+                Some(resource) => (200, resource.shown().to_string()),
                 None => (404, String::new()),
             },
         };
         let status = StatusCode::from_u16(status).unwrap_or_default();
         Some(HttpReply { status, headers: HeaderMap::new(), body: ReplyBody::Whole(body.into_bytes()) })
+    }
+
+    /// Answers the read of a page, which has one resource and names the next page. The last page ends with the fault.
+    /// `None` means no response.
+    pub(crate) fn page(&self, system: &str, after: Option<&str>, fault: Fault) -> Option<HttpReply> {
+        let after = after.and_then(|query| query.strip_prefix("after=")).unwrap_or_default();
+        let is_of = |key: &&String| key.starts_with(system) && (!system.is_empty() || !key.contains('/'));
+        let mut names = self.resources.keys().filter(is_of).filter(|key| self.shown(key).is_some());
+        let name = names.clone().map(|key| &key[system.len()..]).find(|name| *name > after);
+        let next = name.and_then(|name| names.find(|key| &key[system.len()..] > name).map(|_| name));
+        if next.is_none() && fault != Fault::None {
+            return self.read("", fault);
+        }
+        let items = name.map(|name| {
+            let mut item = self.shown(&format!("{system}{name}")).map(Resource::shown).unwrap_or_default();
+            item["name"] = json!(name);
+            item
+        });
+        let mut body = json!({"items": Vec::from_iter(items)});
+        if let Some(next) = next {
+            body["next"] = json!(format!("/things?after={next}"));
+        }
+        let (status, headers, body) = (StatusCode::OK, HeaderMap::new(), body.to_string().into_bytes());
+        Some(HttpReply { status, headers, body: ReplyBody::Whole(body) })
     }
 
     /// Performs a write for the object. Returns the status of the response, or `None` without one.
@@ -272,7 +305,9 @@ impl Outside {
                 self.posted.retain(|(_, made)| *made != identity);
                 self.posted.insert((uid.clone(), identity.clone()));
                 let made_by = Some(uid.clone());
-                self.resources.insert(identity, Resource { value, made_by, password, is_unread: true });
+                self.made += 1;
+                let made = Resource { value, made_by, password, is_unread: true, incarnation: self.made };
+                self.resources.insert(identity, made);
                 201
             }
             ("PUT", Some(resource)) => {
@@ -319,7 +354,9 @@ impl Outside {
             ("delete", _) => drop(self.resources.remove(&work.resource)),
             ("create", None) => {
                 self.taken.remove(&work.resource);
-                let made = Resource { value: work.value, made_by, password: None, is_unread: true };
+                self.made += 1;
+                let (value, incarnation) = (work.value, self.made);
+                let made = Resource { value, made_by, password: None, is_unread: true, incarnation };
                 self.resources.insert(work.resource.clone(), made);
             }
             ("update", Some(resource)) => {
@@ -342,12 +379,14 @@ impl Outside {
         self.taken.remove(identity);
         if !self.resources.contains_key(identity) {
             self.posted.retain(|(_, made)| made != identity);
+            self.made += 1;
         }
         self.resources.entry(identity.to_owned()).or_insert(Resource {
             value,
             made_by,
             password: None,
             is_unread: false,
+            incarnation: self.made,
         });
     }
 

@@ -19,6 +19,7 @@ use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
 use drift_kube::ObjectEvent;
 use drift_language::{Target, TargetState};
+use drift_poller::engine::judgement::Basis;
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_poller::engine::judgement::finding::{Failure, Finding, Found};
@@ -28,7 +29,9 @@ use drift_poller::engine::poll::known_finding::{Fingerprint, KnownFinding};
 use drift_poller::engine::poll::request::Request;
 use drift_poller::engine::schedule::Now;
 use drift_poller::engine::writes::write_attempts::{self, WriteOutcome};
-use drift_poller::engine::{self, Effect, EndedWrite, Input, PollOrder, PollResult, Postponed, SharedState};
+use drift_poller::engine::{
+    self, Effect, EndedWrite, Input, PollOrder, PollResult, Postponed, SharedState, TraversalOrder,
+};
 use drift_systems::HttpReply;
 use json_patch::Patch;
 use serde_json::{Value, json};
@@ -38,9 +41,10 @@ use crate::calls::{Clock, Scene, call};
 use crate::governing::States;
 use crate::outside::{Fault, resource_of};
 use crate::targets::NAMES;
+use crate::traversing::traverse;
 
 /// Delay that a rate limit asks for.
-const ASKED_DELAY: Duration = Duration::from_secs(100);
+pub(crate) const ASKED_DELAY: Duration = Duration::from_secs(100);
 
 /// Time for which a former target is polled.
 const POLLED_FOR: Duration = Duration::from_secs(600);
@@ -88,28 +92,32 @@ impl AtWork {
             Input::Seen(object) => drop(self.left.remove(&object.id.uid)),
             Input::Left(uid) => drop(self.left.insert(uid.clone())),
             Input::Skipped(object) => drop(self.left.insert(object.id.uid.clone())),
-            Input::PollEnded(result) => {
-                let basis = &result.begun.basis;
-                match &result.found {
-                    Ok(found) if found.finding == Finding::InSync => {
-                        self.in_sync.insert(result.uid.clone(), (basis.desired_hash, basis.correction));
-                    }
-                    Ok(found) if matches!(found.finding, Finding::Failed(_)) => {}
-                    Ok(_) => drop(self.in_sync.remove(&result.uid)),
-                    Err(_) => {}
-                }
-                let sees_drift = matches!(&result.found, Ok(found) if matches!(found.finding, Finding::Differs(_) | Finding::Absent));
-                let state = self.engine.objects().state(&result.uid).filter(|_| sees_drift);
-                let observed = state.and_then(|state| state.object().conditions.observed());
-                let observed = observed.cloned();
-                self.own_words.entry(result.uid.clone()).or_default().extend(observed);
-            }
+            Input::PollEnded(result) => self.note_result(result),
+            Input::TraversalEnded(ended) => ended.results.iter().for_each(|result| self.note_result(result)),
             Input::WriteEnded(write) if write.outcome == WriteOutcome::Written => {
                 let written = write.object.as_ref().and_then(|object| object.conditions.observed().cloned());
                 self.own_words.insert(write.before.id.uid.clone(), Vec::from_iter(written));
             }
             _ => {}
         }
+    }
+
+    fn note_result(&mut self, result: &PollResult) {
+        let basis = &result.begun.basis;
+        match &result.found {
+            Ok(found) if found.finding == Finding::InSync => {
+                self.in_sync.insert(result.uid.clone(), (basis.desired_hash, basis.correction));
+            }
+            Ok(found) if matches!(found.finding, Finding::Failed(_)) => {}
+            Ok(_) => drop(self.in_sync.remove(&result.uid)),
+            Err(_) => {}
+        }
+        let sees_drift =
+            matches!(&result.found, Ok(found) if matches!(found.finding, Finding::Differs(_) | Finding::Absent));
+        let state = self.engine.objects().state(&result.uid).filter(|_| sees_drift);
+        let observed = state.and_then(|state| state.object().conditions.observed());
+        let observed = observed.cloned();
+        self.own_words.entry(result.uid.clone()).or_default().extend(observed);
     }
 
     /// Returns an attested object that another writer reported as drifted.
@@ -161,6 +169,7 @@ struct Task {
 
 enum Step {
     Poll(Box<PollOrder>),
+    Traverse(TraversalOrder),
     Write(Box<Update>),
     ReadAnew(Box<LeanObject>),
     /// The end, which the engine does not know yet.
@@ -276,7 +285,7 @@ impl Poller {
                     self.active.remove(name);
                     continue;
                 }
-                Effect::Traverse(_) => unreachable!("the targets read no collection"),
+                Effect::Traverse(order) => Step::Traverse(order),
                 Effect::Unwritten(_) | Effect::Report(_) | Effect::WakeAt(_) => continue,
             };
             self.tasks.push(Task { target: name, text, since: clock.moment, step });
@@ -298,6 +307,10 @@ impl Poller {
                 task.step = Step::Ended(Input::PollEnded(Box::new(poll(&at_work.target, *order, fault, scene))));
                 self.tasks.push(task);
             }
+            (Step::Traverse(order), Some(at_work)) => {
+                task.step = Step::Ended(Input::TraversalEnded(traverse(&at_work.target, order, fault, scene)));
+                self.tasks.push(task);
+            }
             (Step::Write(update), _) => {
                 // A sent write takes effect even if its sender no longer waits.
                 let (outcome, object) = send(&update, fault, scene);
@@ -314,7 +327,7 @@ impl Poller {
                 self.tasks.push(task);
             }
             (Step::Ended(input), Some(_)) => self.feed(task.target, input, scene.clock),
-            (Step::Poll(_) | Step::ReadAnew(_) | Step::Ended(_), None) => {}
+            (Step::Poll(_) | Step::Traverse(_) | Step::ReadAnew(_) | Step::Ended(_), None) => {}
         }
     }
 
@@ -347,22 +360,32 @@ fn poll(target: &Target, order: PollOrder, fault: Fault, scene: &mut Scene<'_>) 
                 scene.ledger.creates.note_found(&target.name, &uid);
             }
             if fault == Fault::None {
-                let shown = scene.outside.shown(&resource).map(|real| real.value);
-                // A field that cannot be read back counts only if it would be sent.
-                let is_sent = !target.compare.write_only.is_empty();
-                let has_moved = target.correct.mode.corrects() && is_sent && !moved.is_empty();
-                if shown.is_none() {
-                    scene.ledger.decisions.note_absent(&uid, begun.basis.correction);
-                }
-                let differs = shown != open["spec"]["value"].as_i64() || has_moved;
-                scene.ledger.note_read(&uid, &begun.basis, differs);
-                scene.outside.note_read(&resource);
+                note_truth(target, (&uid, &begun.basis), (&resource, &open, &moved), scene);
             }
             find(target, (&open, &moved), reply.as_ref(), known)
         }
         other => unreachable!("the targets read by HTTP: {other:?}"),
     };
-    PollResult { uid, begun, found: Ok(found.into()), pause, tagged: None, known, took: Duration::ZERO }
+    PollResult { uid, begun, found: Ok(found), pause, tagged: None, known, took: Duration::ZERO }
+}
+
+/// Records a true answer about the resource of the object.
+pub(crate) fn note_truth(
+    target: &Target,
+    (uid, basis): (&Uid, &Basis),
+    (resource, open, moved): (&str, &Value, &[String]),
+    scene: &mut Scene<'_>,
+) {
+    let shown = scene.outside.shown(resource).map(|real| real.value);
+    // A field that cannot be read back counts only if it would be sent.
+    let is_sent = !target.compare.write_only.is_empty();
+    let has_moved = target.correct.mode.corrects() && is_sent && !moved.is_empty();
+    if shown.is_none() {
+        scene.ledger.decisions.note_absent(uid, basis.correction);
+    }
+    let differs = shown != open["spec"]["value"].as_i64() || has_moved;
+    scene.ledger.note_read(uid, basis, differs);
+    scene.outside.note_read(resource);
 }
 
 /// Judges a response. An identical response reuses the known result. Also returns the new known result.
@@ -371,15 +394,17 @@ fn find(
     (open, moved): (&OpenView<'_>, &[String]),
     reply: Option<&HttpReply>,
     known: Option<KnownFinding>,
-) -> (Finding, Option<KnownFinding>) {
-    let Some(reply) = reply else { return (ObservedReason::PollTimedOut.into(), known) };
+) -> (Found, Option<KnownFinding>) {
+    let failed = |reason: ObservedReason| Found::from(Finding::from(reason));
+    let Some(reply) = reply else { return (failed(ObservedReason::PollTimedOut), known) };
     let subject = Subject { moved, ..Subject::from(&**open) };
     let by_fingerprint = judge(target, (open, subject), reply, known.as_ref());
     let judged = judge(target, (open, subject), reply, None);
-    assert_eq!(by_fingerprint, judged, "what was found before is found no more");
-    let Some((found, answers)) = judged else { return (ObservedReason::ResponseInvalid.into(), None) };
-    let known = KnownFinding::new(answers, &found);
-    (found.finding, Some(known))
+    let finding = |judged: &Option<(Found, Fingerprint)>| judged.as_ref().map(|(found, _)| found.finding.clone());
+    assert_eq!(finding(&by_fingerprint), finding(&judged), "what was found before is found no more");
+    let Some((found, answers)) = by_fingerprint else { return (failed(ObservedReason::ResponseInvalid), None) };
+    let known = judged.map(|(whole, _)| KnownFinding::new(answers, &whole));
+    (found, known)
 }
 
 /// Judges a response. Also returns its fingerprint.

@@ -14,6 +14,7 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_language::TargetState;
 use serde_json::{Value, json};
 
+use crate::approvals::approve;
 use crate::events::{Event, OBJECTS, apply, keys};
 use crate::jobs::JobEvent;
 use crate::ledger::{entry, owns};
@@ -128,7 +129,8 @@ fn wage(world: &mut World, war: War) {
     let (writes, requests) = (world.ledger.writes - writes, world.outside.writes - requests);
     // A replacement deletes, makes and updates.
     let replaces = world.documents.values().any(|text| text.replaces);
-    if writes > MOST_WRITES || requests > MOST_CORRECTIONS * if replaces { 3 } else { 2 } {
+    let for_each = world.documents.values().any(|text| text.for_each);
+    if writes > MOST_WRITES || requests > MOST_CORRECTIONS * if replaces || for_each { 3 } else { 2 } {
         world.ledger.violate(format!(
             "another writer is answered without a limit: {war:?} with {writes} writes and {requests} requests"
         ));
@@ -164,9 +166,10 @@ fn settle(world: &mut World, ending: Ending) {
 /// Looks between two requests of a person. Each repeats a deletion, whose result takes two polls to confirm.
 const LOOKS_BETWEEN_REQUESTS: usize = 4;
 
-/// Confirms as a person that the resources are gone that the read does not find any more, and that a resource whose
+/// Approves as a person what waits for it, and confirms that the resources are gone that the read does not find any more, and that a resource whose
 /// replacement did not help is replaced once more.
 fn confirm(world: &mut World, look: usize) {
+    OBJECTS.into_iter().for_each(|name| approve(world, name));
     let is_lost = |object: &Value| entry(object, DRIFT_OBSERVED).is_some_and(|entry| entry["reason"] == "AllMissing");
     let is_held = |object: &Value| is_lost(object) || is_replaced_in_vain(object);
     let held: Vec<String> =
@@ -210,7 +213,7 @@ fn lift_bars(world: &mut World, ending: Ending) {
         });
     }
     if ending == Ending::StatusRefused {
-        OBJECTS.into_iter().for_each(|name| world.api.delete(name));
+        OBJECTS.into_iter().for_each(|name| _ = world.api.delete(name));
     }
     for (who, name) in [Who::Poller, Who::Controller].into_iter().flat_map(|who| NAMES.map(|name| (who, name))) {
         world.govern(who, name, TargetState::Live);
@@ -295,6 +298,7 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     let unattested = texts.keys().find(|name| !is_whole(name));
     let wrong = keys().find_map(|resource| wrong_outside(world, &resource, &target_of));
     let wrong = wrong.or_else(|| unanswered(world, &target_of));
+    let wrong = wrong.or_else(|| unpublished(world, &target_of));
     wrong.or_else(|| unattested.map(|name| format!("a target is not attested as a whole: {name}")))
 }
 
@@ -304,6 +308,18 @@ fn unanswered(world: &World, target_of: &impl Fn(&Value) -> Option<Text>) -> Opt
     let mut selected = world.api.objects.values().filter(|object| target_of(object).is_some());
     let object = selected.find(|object| !is_answered(object))?;
     Some(format!("a requested poll is not answered: that of {}", uid_of(object)))
+}
+
+/// Checks that each object shows the incarnation of its resource, if its target publishes it.
+fn unpublished(world: &World, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
+    let is_stale = |object: &&Value| {
+        let text = target_of(object).filter(|text| text.publishes);
+        let named = text.and_then(|text| named(object, text.scope()));
+        let real = named.and_then(|named| world.outside.resources.get(&named));
+        real.is_some_and(|real| object["status"]["incarnation"] != json!(real.incarnation))
+    };
+    let object = world.api.objects.values().find(is_stale)?;
+    Some(format!("a published field is not as observed: {} of {}", object["status"], uid_of(object)))
 }
 
 /// Checks the external state. The object with the claim makes the resource as its spec says, if allowed. Without a

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use drift_api::condition::ClaimedName;
 use drift_api::identity::{ResourceName, ScopeId};
@@ -28,6 +29,16 @@ pub(crate) struct Text {
     pub(crate) replaces: bool,
     /// Reads and corrects in the other external system, whose resources have the same names.
     pub(crate) elsewhere: bool,
+    /// Each correction waits for the approval of a person.
+    pub(crate) approves: bool,
+    /// Corrects and deletes in windows only.
+    pub(crate) has_windows: bool,
+    /// Updates by one request for each of two items.
+    pub(crate) for_each: bool,
+    /// Publishes which incarnation of the resource it sees.
+    pub(crate) publishes: bool,
+    /// Reads the resources of all objects at once.
+    pub(crate) lists: bool,
     /// Corrects by Jobs instead of requests. Jobs send no Secret.
     pub(crate) by_job: bool,
     /// Edition of the request bodies, so that the same desired state can be sent in two ways.
@@ -114,6 +125,13 @@ pub(crate) fn owner_of<'t>(object: &Value, targets: impl Iterator<Item = &'t Tar
 /// The Secret that corrections by requests send.
 const SECRETS: &str = "secrets: {password: {secretRef: {name: password, key: key}}}";
 
+/// Returns true if a correction may begin at this time since 1970, in windows of four minutes in ten, or a deletion in
+/// windows of two minutes in five.
+pub(crate) const fn is_open(deletes: bool, wall: Duration) -> bool {
+    let (every, open) = if deletes { (300, 120) } else { (600, 240) };
+    wall.as_secs() % every < open
+}
+
 /// Edition whose creates make another resource each time, because the external system knows no names and no keys.
 pub(crate) const KEYLESS: u8 = 3;
 
@@ -121,9 +139,13 @@ pub(crate) const KEYLESS: u8 = 3;
 /// 2 is only done on 404. A create of [`KEYLESS`] is one POST. Without steps of their own, replacements are those of
 /// `delete` and `create`.
 fn requests(text: Text, url: &str) -> String {
-    let Text { deletes, replaces, edition, .. } = text;
+    let Text { deletes, replaces, edition, for_each, .. } = text;
     let body = format!("{{value: \"${{desired.value}}\", password: \"${{secrets.password}}\", edition: {edition}}}");
     let update = match edition {
+        _ if for_each => {
+            let body = body.replacen('{', "{part: \"${item}\", ", 1);
+            format!("[{{forEach: \"${{['left', 'right']}}\", method: PUT, url: \"{url}\", body: {body}}}]")
+        }
         0 | 2 | KEYLESS => format!("[{{method: PUT, url: \"{url}\", body: {body}}}]"),
         _ => format!(
             "[{{name: found, method: GET, url: \"{url}\"}}, \
@@ -165,13 +187,31 @@ fn jobs(text: Text) -> String {
 #[expect(clippy::panic, reason = "the documents of these tests are good, or the tests are not")]
 fn parse(name: &str, text: Text) -> Target {
     let Text { correct, adopt, suspended, .. } = text;
-    let mode = if correct { "Correct" } else { "Observe" };
+    let mode = match (correct, text.approves) {
+        (true, true) => "Approve",
+        (true, false) => "Correct",
+        (false, _) => "Observe",
+    };
+    let windows = match text.has_windows {
+        true => {
+            "windows: [{cron: '*/10 * * * *', duration: 4m}]\n    deletionWindows: [{cron: '*/5 * * * *', duration: 2m}]"
+        }
+        false => "",
+    };
+    let publish = if text.publishes { "publish: {incarnation: \"${observed.incarnation}\"}" } else { "" };
     let existing = if adopt { "Adopt" } else { "Refuse" };
     let (scope, host) = if text.elsewhere { (ELSEWHERE, HOST_ELSEWHERE) } else { (HERE, "outside.example") };
     let url = format!("https://{host}/things/${{self.spec.resource}}");
     let (secrets, write_only) = match text.by_job {
         false => (SECRETS, "writeOnly: [{path: /password, secret: password}]"),
         true => ("", ""),
+    };
+    let read = match text.lists {
+        true => format!(
+            "{{url: \"https://{host}/things\", each: \"${{response.body.items}}\", key: {{item: \"${{item.name}}\"}}, \
+             next: \"${{response.body.?next}}\"}}"
+        ),
+        false => format!("{{url: \"{url}\"}}"),
     };
     let means = if text.by_job { jobs(text) } else { requests(text, &url) };
     let (zone, rules) = match text.replaces && !text.by_job {
@@ -192,7 +232,8 @@ spec:
   suspend: {suspended}
   require: [{{that: "${{!self.spec.forbidden}}", else: it is forbidden}}]
   read:
-    http: {{url: "{url}"}}
+    http: {read}
+  {publish}
   compare:
     desired: {{value: "${{self.spec.value}}"{zone}}}
     {rules}
@@ -201,6 +242,7 @@ spec:
     mode: {mode}
     existing: {existing}
     limits: {{attempts: 3}}
+    {windows}
     {means}
 "#
     );

@@ -157,6 +157,16 @@ impl Watch {
         changes.into_iter().map(|change| self.hear(change, now)).fold(Effects::default(), both)
     }
 
+    /// Returns the targets that received the object.
+    pub(crate) fn told(&self, uid: &Uid) -> BTreeSet<String> {
+        self.dispatch.told(uid).map(|target| target.to_string()).collect()
+    }
+
+    /// Returns true if the target received all its objects.
+    pub(crate) fn is_listed(&self, target: &str) -> bool {
+        self.dispatch.is_listed(target)
+    }
+
     /// Gives a sign of life.
     pub(crate) fn sign(&mut self, now: Moment) -> Effects {
         self.hear(Change::Bookmark, now)

@@ -9,6 +9,7 @@ use std::time::Duration;
 use drift_api::attestation::Attestation;
 use drift_api::identity::Uid;
 use drift_controller::engine::decide::attestation::Attestations;
+use drift_kube::UnderWay;
 use drift_kube::subscriptions::dispatch::Effects;
 use drift_language::{Target, TargetState};
 use serde_json::Value;
@@ -51,11 +52,10 @@ pub(crate) struct World {
     governing: Governing,
     poller: Poller,
     controller: Controller,
-    collector: Collector,
+    poller_collector: Collector,
+    controller_collector: Collector,
     poller_watch: Watch,
     controller_watch: Watch,
-    /// The targets as the controller knows them, missing ones included.
-    known: BTreeMap<&'static str, Arc<Target>>,
     lease: BTreeMap<String, Attestation>,
     /// Number of checked changes.
     checked: usize,
@@ -74,10 +74,10 @@ impl Default for World {
             governing: Governing::default(),
             poller: Poller::default(),
             controller: Controller::default(),
-            collector: Collector::default(),
+            poller_collector: Collector::of(Who::Poller),
+            controller_collector: Collector::of(Who::Controller),
             poller_watch: Watch::of(Who::Poller),
             controller_watch: Watch::of(Who::Controller),
-            known: BTreeMap::new(),
             lease: BTreeMap::new(),
             checked: 0,
             verdicts: BTreeMap::new(),
@@ -135,6 +135,11 @@ impl World {
     }
 
     fn tell(&mut self, who: Who, effects: Effects) {
+        let collector = match who {
+            Who::Poller => &mut self.poller_collector,
+            Who::Controller => &mut self.controller_collector,
+        };
+        collector.hear_of(&effects.orphans, self.clock.moment);
         for (target, event) in effects.words {
             match who {
                 Who::Poller => self.poller.take(&target, event, self.clock),
@@ -160,12 +165,11 @@ impl World {
             Who::Controller => {
                 self.controller.configure((&texts, states), self.clock);
                 self.controller_watch.configure(&targets);
-                self.controller.publish(self.governing.published(who), self.clock);
-                self.known =
-                    self.governing.noted(who).iter().map(|(name, text)| (*name, target(name, *text))).collect();
-                self.ledger.note_targets(self.known.values().cloned().collect(), &self.api);
+                let noted = self.governing.noted(who).iter().map(|(name, text)| target(name, *text));
+                self.ledger.note_targets(noted.collect(), &self.api);
             }
         }
+        self.publish(who);
     }
 
     /// Tells the program the state of a target by its ConfigMaps.
@@ -173,9 +177,19 @@ impl World {
         self.governing.note(who, name, state);
         match who {
             Who::Poller => self.poller.govern(name, state, self.clock),
+            Who::Controller => self.controller.govern(name, state, self.clock),
+        }
+        self.publish(who);
+    }
+
+    /// Passes the targets and the notes to the program's parts.
+    fn publish(&mut self, who: Who) {
+        let (published, clock) = (Arc::new(self.governing.published(who)), self.clock);
+        match who {
+            Who::Poller => self.poller_collector.publish(published, clock.moment),
             Who::Controller => {
-                self.controller.govern(name, state, self.clock);
-                self.controller.publish(self.governing.published(who), self.clock);
+                self.controller.publish(published.clone(), clock);
+                self.controller_collector.publish(published, clock.moment);
             }
         }
     }
@@ -224,12 +238,14 @@ impl World {
             Who::Poller => {
                 self.poller = std::mem::take(&mut self.poller).die();
                 self.poller_watch.begin_anew();
+                self.poller_collector = Collector::of(who);
                 self.lease.clear();
             }
             Who::Controller => {
                 self.note_doubt();
                 self.controller = Controller::default();
                 self.controller_watch.begin_anew();
+                self.controller_collector = Collector::of(who);
                 self.ledger.note_death(&self.api);
             }
         }
@@ -300,9 +316,10 @@ impl World {
     }
 
     fn collect(&mut self) {
-        let Self { api, outside, ledger, clock, controller, collector, known, .. } = self;
+        let Self { api, outside, ledger, clock, controller, .. } = self;
         let mut scene = Scene { api, outside, ledger, clock: *clock };
-        collector.collect(known, |uid| controller.works_on(uid), &mut scene);
+        self.poller_collector.collect(&self.poller_watch, &UnderWay::default(), &mut scene);
+        self.controller_collector.collect(&self.controller_watch, controller.objects_under_way(), &mut scene);
     }
 
     fn end_overdue(&mut self) {
