@@ -13,7 +13,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::cleanup::cleaner::{Cleaner, SweepSettings};
 use crate::cleanup::context::CollectorContext;
-use crate::cleanup::judgement::{Judgement, is_in_doubt};
+use crate::cleanup::known::Judgement;
 use crate::cleanup::schedule::{Duty, LookEnd, Schedule};
 use crate::cleanup::selections::Selection;
 use crate::cleanup::unused_notes::UnusedNotes;
@@ -94,9 +94,9 @@ impl<C: Cleaner> Collector<C> {
 
     fn arrange(&mut self, configuration: &Configuration) {
         if configuration.loaded {
-            let (noted, active) = (&self.context.noted, configuration.active());
-            noted.arrange(active);
-            noted.read(|selections| self.schedule.arrange(selections, active, clock::now()));
+            let noted = &self.context.noted;
+            noted.arrange(configuration);
+            noted.know(configuration, |known| self.schedule.arrange(known, clock::now()));
         }
     }
 
@@ -151,10 +151,11 @@ impl<C: Cleaner> Collector<C> {
     }
 
     fn take_listed(&mut self, name: &KindName, object: &LeanObject, unused: &mut UnusedNotes) {
-        let configuration = self.context.configuration.borrow().clone();
-        unused.see(configuration.active(), name, object, self.cleaner.needs_note(object));
-        let is_orphan = || matches!(self.context.judge(name, object), Judgement::Left | Judgement::Undecided);
-        if self.cleaner.is_marked(object) && is_orphan() {
+        let judgement = self.context.know(|known| {
+            unused.see(known, name, object, self.cleaner.needs_note(object));
+            known.judge(name, object)
+        });
+        if self.cleaner.is_marked(object) && matches!(judgement, Judgement::Left | Judgement::Undecided) {
             self.schedule.find(name, &object.id, clock::now());
         }
     }
@@ -216,17 +217,16 @@ impl<C: Cleaner> Collector<C> {
 
     /// Returns the result of a look that needs no request. `None` if certainly no target selects the object.
     fn doubt(&self, name: &KindName, id: &ObjectId) -> Option<LookEnd> {
-        let configuration = self.context.configuration.borrow();
-        let active = configuration.active();
-        let peers = active.of_kind(name).map(|target| target.name.as_str());
-        let namespace = id.namespace.as_deref();
-        match self.context.watches.is_selected(&id.uid, peers) {
-            Some(true) => Some(LookEnd::Settled),
-            _ if self.context.noted.read(|noted| is_in_doubt(noted, active, name, namespace)) => {
-                Some(LookEnd::Undecided)
-            }
-            None => Some(LookEnd::Unripe),
-            Some(false) => None,
+        let context = &self.context;
+        let judgement = context.watches.step(|dispatch| {
+            let told: Vec<Arc<str>> = dispatch.told(&id.uid).cloned().collect();
+            context.know(|known| known.judge_by_watches(name, id, &told, |target| dispatch.is_listed(target)))
+        });
+        match judgement {
+            Judgement::Selected => Some(LookEnd::Settled),
+            Judgement::Undecided => Some(LookEnd::Undecided),
+            Judgement::Unlisted => Some(LookEnd::Unripe),
+            Judgement::Left | Judgement::Foreign => None,
         }
     }
 
@@ -282,6 +282,7 @@ impl<C: Cleaner> KindSweep<'_, C> {
             let Some(live) = live else { return Ok(LookEnd::Settled) };
             match self.context.judge(self.name, &live) {
                 Judgement::Left => {}
+                Judgement::Unlisted => return Ok(LookEnd::Unripe),
                 Judgement::Undecided => return Ok(LookEnd::Undecided),
                 Judgement::Selected | Judgement::Foreign => return Ok(LookEnd::Settled),
             }

@@ -8,10 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use crate::cleanup::selections::{Selection, Selections, namespaces_of};
-use crate::cleanup::snapshot::Snapshot;
+use crate::cleanup::kind_notes::KindNotes;
+use crate::cleanup::known::KnownTargets;
+use crate::cleanup::selections::{Selection, namespaces_of};
 use crate::client::KindName;
-use crate::config::ActiveTargets;
 use drift_api::{Backoff, Moment, ObjectId, Series, Uid};
 
 /// Consecutive failures after which a kind is paused, because the next try would fail too.
@@ -24,15 +24,15 @@ const LOOKS_AT_ONCE: usize = 64;
 pub struct Schedule {
     patience: Duration,
     retries: Series,
-    kinds: BTreeMap<KindName, CurrentVerdict>,
+    kinds: BTreeMap<KindName, KindState>,
     /// The kind that had the last turn.
     last: Option<KindName>,
 }
 
 /// The state of one kind.
 #[derive(Debug)]
-struct CurrentVerdict {
-    snapshot: Snapshot,
+struct KindState {
+    notes: KindNotes,
     /// The time of its next list.
     listing: Option<Moment>,
     orphans: HashMap<Uid, Orphan>,
@@ -82,15 +82,15 @@ impl Schedule {
     }
 
     /// Updates the active and noted selections.
-    pub fn arrange(&mut self, selections: &Selections, active: ActiveTargets<'_>, now: Moment) {
-        let noted: BTreeSet<KindName> = selections.iter().map(|(selection, _)| selection.kind_name()).collect();
+    pub fn arrange(&mut self, known: KnownTargets<'_>, now: Moment) {
+        let noted = known.kinds();
         self.kinds.retain(|kind, _| noted.contains(kind));
         for kind in noted {
-            let snapshot = Snapshot::of(&kind, selections, active);
+            let notes = known.of_kind(&kind);
             let current = self.kinds.get(&kind);
-            let is_news = current.is_none_or(|current| current.snapshot.say_more_than(&snapshot));
-            let current = self.kinds.entry(kind).or_insert_with(|| CurrentVerdict::new(self.retries));
-            current.snapshot = snapshot;
+            let is_news = current.is_none_or(|current| current.notes.say_more_than(&notes));
+            let current = self.kinds.entry(kind).or_insert_with(|| KindState::new(self.retries));
+            current.notes = notes;
             if is_news {
                 current.begin_anew(now + self.patience);
             }
@@ -117,17 +117,17 @@ impl Schedule {
     /// Returns the time at which the next duty is due.
     #[must_use]
     pub fn next_due(&self) -> Option<Moment> {
-        self.kinds.values().filter_map(CurrentVerdict::next_due).min()
+        self.kinds.values().filter_map(KindState::next_due).min()
     }
 
     /// Returns the next duty. Kinds take turns.
     pub fn due(&mut self, now: Moment) -> Option<Duty> {
-        let is_due = |(_, current): &(&KindName, &CurrentVerdict)| current.next_due().is_some_and(|due| due <= now);
+        let is_due = |(_, current): &(&KindName, &KindState)| current.next_due().is_some_and(|due| due <= now);
         let after_last = self.kinds.iter().filter(|(kind, _)| self.last.as_ref().is_some_and(|last| *kind > last));
         let (kind, current) = after_last.chain(&self.kinds).find(is_due)?;
         self.last = Some(kind.clone());
         if current.listing.is_some_and(|due| due <= now) {
-            return Some(Duty::List(kind.clone(), namespaces_of(current.snapshot.listed())));
+            return Some(Duty::List(kind.clone(), namespaces_of(current.notes.listed())));
         }
         let due = current.due.iter().take_while(|(due, _)| *due <= now).take(LOOKS_AT_ONCE);
         let ids = due.filter_map(|(_, uid)| current.orphans.get(uid)).map(|orphan| orphan.id.clone());
@@ -159,13 +159,13 @@ impl Schedule {
     /// Returns the noted selections of a kind that its next list may prove unused.
     #[must_use]
     pub fn unproved(&self, kind: &KindName) -> Vec<Selection> {
-        self.kinds.get(kind).map(|current| current.snapshot.unproved().cloned().collect()).unwrap_or_default()
+        self.kinds.get(kind).map(|current| current.notes.unproved().cloned().collect()).unwrap_or_default()
     }
 
     /// Removes selections that a list proved unused.
     pub fn forget(&mut self, kind: &KindName, selections: &[Selection]) {
         if let Some(current) = self.kinds.get_mut(kind) {
-            current.snapshot.forget(selections);
+            current.notes.forget(selections);
         }
     }
 
@@ -213,7 +213,7 @@ impl Schedule {
     #[must_use]
     pub fn finished(&self, kind: &KindName) -> Vec<Selection> {
         let current = self.kinds.get(kind).filter(|current| current.listing.is_none() && current.orphans.is_empty());
-        current.map(|current| current.snapshot.finished().cloned().collect()).unwrap_or_default()
+        current.map(|current| current.notes.finished().cloned().collect()).unwrap_or_default()
     }
 
     /// Removes finished selections. A held one is tried again later.
@@ -223,22 +223,28 @@ impl Schedule {
         if is_held {
             current.listing = Some(later);
         } else {
-            current.snapshot.strike_out();
+            current.notes.strike_out();
         }
     }
 }
 
-impl CurrentVerdict {
+impl KindState {
     fn new(retries: Series) -> Self {
-        let snapshot = Snapshot::default();
         let backoff = Backoff::new(Series { at_once: FAILURES_IN_A_ROW - 1, ..retries });
-        Self { snapshot, listing: None, orphans: HashMap::new(), due: BTreeSet::new(), backoff, trouble: None }
+        Self {
+            notes: KindNotes::default(),
+            listing: None,
+            orphans: HashMap::new(),
+            due: BTreeSet::new(),
+            backoff,
+            trouble: None,
+        }
     }
 
     /// Restarts after a change of the snapshot: every known object waits for the patience again.
     fn begin_anew(&mut self, due: Moment) {
         self.succeed();
-        self.listing = self.snapshot.listed().next().map(|_| due);
+        self.listing = self.notes.listed().next().map(|_| due);
         let ids: Vec<ObjectId> = self.orphans.values().map(|orphan| orphan.id.clone()).collect();
         ids.iter().for_each(|id| self.put(id, Some(due)));
     }
