@@ -33,7 +33,7 @@ use tokio_util::task::TaskTracker;
 use crate::engine::decide::attestation::Attestations;
 use crate::release::{ReleaseSettings, release};
 use crate::run::attestation;
-use crate::run::clean_up::{ConditionCleaner, FinalizerCleaner};
+use crate::run::clean_up::MarkCleaner;
 use crate::run::context::Context;
 use crate::run::handover::Handovers;
 use crate::run::metrics::Metrics;
@@ -217,12 +217,10 @@ impl Program {
         let context = self.context.for_term(acting);
         let Context { configuration, notes, watches, identities, holds, .. } = &*context;
         notes.begin(&self.lease);
-        let around = context.collector();
-        let finalizers = Collector::new(&around, FinalizerCleaner(context.clone()), SweepSettings::of_finalizers());
-        let conditions =
-            Collector::new(&around, ConditionCleaner(context.clone()), SweepSettings::of_conditions(self.patience));
+        let sweep = SweepSettings::of_conditions(self.patience).with_finalizers();
+        let collector = Collector::new(&context.collector(), MarkCleaner(context.clone()), sweep);
         // Boxed, because the future of a term would be large with them.
-        let collecting = Box::pin(async { tokio::join!(finalizers.run(), conditions.run()) });
+        let collecting = Box::pin(collector.run());
         let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));
         let start = |target, stop| work(context.clone(), target, stop);
         let working = supervise(configuration.clone(), ended.clone(), start);
@@ -234,7 +232,7 @@ impl Program {
                 () = holds.follow(configuration.clone(), notes.clone()) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
                 () = self.missing.follow(configuration.clone(), notes.clone()) => {}
-                _ = collecting => {}
+                () = collecting => {}
                 () = hearing => {}
                 () = ended.cancelled() => {}
             }

@@ -25,7 +25,7 @@ pub use access::missing::RightsNews;
 pub use access::rights::{Need, RightsNeeded};
 pub use cleanup::{
     CleanedObjects, Cleaner, Collector, CollectorContext, MissingTargets, NotedSelections, Selection, Selections,
-    SweepSettings,
+    Stage, SweepSettings,
 };
 pub use client::{CallError, KindName, KubeconfigSettings, ObjectClient, ObjectPages, ResolvedKind, WriteError};
 pub use config::Configuration;

@@ -11,7 +11,9 @@ use axum::http::Response;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::cleanup::{CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Selection, SweepSettings};
+use crate::cleanup::{
+    CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Selection, Stage, SweepSettings,
+};
 use crate::client::ResolvedKind;
 use crate::client::fake_api::{Log, Sent, answering, refuse, reply};
 use crate::client::{ObjectClient, WriteError};
@@ -106,13 +108,11 @@ fn kinds(version: &str) -> Value {
 struct Verdicts(ObjectClient);
 
 impl Cleaner for Verdicts {
-    const OUTCOME: &'static str = "cleaned";
-
-    fn is_marked(&self, object: &LeanObject) -> bool {
+    fn is_marked(&self, object: &LeanObject, _: Stage) -> bool {
         object.conditions.observed.is_some()
     }
 
-    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: Stage, _: bool) -> Result<(), WriteError> {
         let patch = removal_patch(&object, object.conditions.observed.as_ref().unwrap());
         self.0.patch_status(kind, &object.id, patch, &FieldPaths::default()).await.map(drop)
     }
@@ -171,6 +171,10 @@ struct Bench {
 impl Bench {
     /// Runs `play` together with a collector that was started with the active target.
     async fn play(cluster: Cluster, play: impl AsyncFnOnce(&Self)) {
+        Self::sweep(SweepSettings::of_conditions(PATIENCE), cluster, play).await;
+    }
+
+    async fn sweep(settings: SweepSettings, cluster: Cluster, play: impl AsyncFnOnce(&Self)) {
         let answers = cluster.clone();
         let (client, log) = answering(move |sent| answers.answer(sent));
         let (publish, published) = watch::channel(configuration(&[&target()], &["m"]));
@@ -183,7 +187,7 @@ impl Bench {
             cleaned: CleanedObjects::default(),
         };
         let cleaner = Verdicts(ObjectClient::new(client, "test"));
-        let collector = Collector::new(&context, cleaner, SweepSettings::of_conditions(PATIENCE));
+        let collector = Collector::new(&context, cleaner, settings);
         let CollectorContext { noted, watches, under_way, .. } = context;
         let bench = Self { cluster, log, noted, watches, configuration: publish, under_way };
         tokio::select! {
@@ -227,6 +231,22 @@ async fn what_a_target_left_goes_slowly_then_its_note() {
         assert!(writes[0] - gone >= PATIENCE);
         assert!(writes.windows(51).all(|some| some[50] - some[0] >= Duration::from_secs(1)), "too fast");
         assert_eq!(bench.lists(), 1);
+        assert!(!bench.is_noted());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn blocking_marks_go_within_seconds_in_one_sweep() {
+    let settings = SweepSettings::of_conditions(PATIENCE).with_finalizers();
+    Bench::sweep(settings, Cluster::of(120), async |bench| {
+        tokio::time::sleep(MINUTE).await;
+        bench.say(&[], &["m"]);
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        assert_eq!((bench.lists(), bench.writes().len()), (1, 120));
+        assert!(bench.is_noted(), "a write that was under way may bring another mark");
+        tokio::time::sleep(11 * MINUTE).await;
+        assert_eq!((bench.lists(), bench.writes().len()), (2, 120));
         assert!(!bench.is_noted());
     })
     .await;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cleanup::*;
 use crate::client::KindName;
 use crate::config::Configuration;
-use drift_api::{FieldPaths, LeanObject, Moment, ObjectId, ScopeId, Series};
+use drift_api::{FieldPaths, LeanObject, Moment, ObjectId, ScopeId};
 use drift_language::parse_document;
 use drift_language::{DocumentName, Target, TargetState};
 
@@ -206,18 +206,23 @@ fn a_removed_note_restarts_no_patience() {
     let world = config_maps(&[&present], &["n"]);
     let mut schedule = schedule();
     schedule.arrange(KnownTargets::new(&noted(&[&former, &present]), &world), at(0));
-    schedule.hear_of(&proxy_kind(), &id("u"), false, at(0));
+    schedule.hear_of(&proxy_kind(), &id("u"), Stage::Last, false, at(0));
     schedule.forget(&proxy_kind(), &[Selection::of(&former)]);
     schedule.arrange(KnownTargets::new(&noted(&[&present]), &world), at(300));
     assert_eq!(schedule.next_due(), Some(at(600)));
 }
 
 fn schedule() -> Schedule {
-    Schedule::new(PATIENCE, Series::CLEAN_UP)
+    Schedule::new(SweepSettings::of_conditions(PATIENCE))
+}
+
+/// The next duty, of the first stage that has one.
+fn next_duty(schedule: &mut Schedule, now: Moment) -> Option<Duty> {
+    [Stage::Urgent, Stage::Last].into_iter().find_map(|stage| schedule.due(stage, now))
 }
 
 fn look(uids: &[&str]) -> Option<Duty> {
-    Some(Duty::KindSweep(proxy_kind(), uids.iter().map(|uid| id(uid)).collect()))
+    Some(Duty::Look(proxy_kind(), uids.iter().map(|uid| id(uid)).collect()))
 }
 
 fn list(namespaces: &[&str]) -> Option<Duty> {
@@ -244,9 +249,9 @@ fn a_kind_is_listed_where_a_target_was() {
     for (case, world, is_listed) in table {
         let mut schedule = schedule();
         schedule.arrange(KnownTargets::new(&noted, &world), at(0));
-        assert_eq!(schedule.due(at(599)), None, "{case}");
-        assert_eq!(schedule.due(at(600)), list(&["x", "y"]).filter(|_| is_listed), "{case}");
-        schedule.end_list(&proxy_kind());
+        assert_eq!(next_duty(&mut schedule, at(599)), None, "{case}");
+        assert_eq!(next_duty(&mut schedule, at(600)), list(&["x", "y"]).filter(|_| is_listed), "{case}");
+        schedule.end_list(&proxy_kind(), Stage::Last);
         assert_eq!(schedule.next_due(), None, "{case}: a steady state costs nothing");
     }
 }
@@ -258,19 +263,19 @@ fn a_note_goes_once_nothing_is_left() {
     let mut schedule = schedule();
     schedule.arrange(KnownTargets::new(&noted, &config_maps(&[&other], &["m"])), at(0));
     assert_eq!(schedule.finished(&proxy_kind()), [], "it is not listed");
-    schedule.find(&proxy_kind(), &id("u"), at(600));
-    schedule.end_list(&proxy_kind());
+    schedule.find(&proxy_kind(), &id("u"), Stage::Last, at(600));
+    schedule.end_list(&proxy_kind(), Stage::Last);
     for (end, is_finished) in [(LookEnd::Failed("refused"), false), (LookEnd::Unripe, false), (LookEnd::Settled, true)]
     {
         let now = schedule.next_due().unwrap();
-        assert_eq!(schedule.due(now), look(&["u"]));
+        assert_eq!(next_duty(&mut schedule, now), look(&["u"]));
         schedule.end_look(&proxy_kind(), &"u".into(), end, now);
         let finished = if is_finished { vec![Selection::of(&one)] } else { Vec::new() };
         assert_eq!(schedule.finished(&proxy_kind()), finished, "{end:?}");
     }
     schedule.strike_out(&proxy_kind(), true, at(9000));
-    assert_eq!(schedule.due(at(9600)), list(&["x"]), "somebody held it");
-    schedule.end_list(&proxy_kind());
+    assert_eq!(next_duty(&mut schedule, at(9600)), list(&["x"]), "somebody held it");
+    schedule.end_list(&proxy_kind(), Stage::Last);
     schedule.strike_out(&proxy_kind(), false, at(9600));
     assert_eq!((schedule.finished(&proxy_kind()), schedule.next_due()), (vec![], None));
 }
@@ -281,22 +286,23 @@ fn each_object_that_left_has_its_own_patience() {
     let mut schedule = schedule();
     schedule.arrange(KnownTargets::new(&noted(&[&one]), &config_maps(&[&one], &["m"])), at(0));
     let mut hear = |uid, has_left, now| {
-        schedule.hear_of(&proxy_kind(), &id(uid), has_left, at(now));
+        schedule.hear_of(&proxy_kind(), &id(uid), Stage::Last, has_left, at(now));
         schedule.next_due()
     };
     assert_eq!(hear("u", true, 300), Some(at(900)));
     assert_eq!(hear("u", false, 500), Some(at(900)), "whoever writes to it does not make it wait anew");
     assert_eq!(hear("u", true, 600), Some(at(1200)), "it came back and left again");
     assert_eq!(hear("v", false, 500), Some(at(1100)), "one that was never selected here");
-    assert_eq!(schedule.due(at(1200)), look(&["v", "u"]));
-    assert_eq!(schedule.due(at(1200)), look(&["v", "u"]), "it is due until its end is told");
+    assert_eq!(next_duty(&mut schedule, at(1200)), look(&["v", "u"]));
+    assert_eq!(next_duty(&mut schedule, at(1200)), look(&["v", "u"]), "it is due until its end is told");
     schedule.hear_of(
         &KindName::of(&target("s", "m", "{apiVersion: v1, kind: Service}").objects),
         &id("w"),
+        Stage::Last,
         true,
         at(0),
     );
-    assert_eq!(schedule.due(at(1200)), look(&["v", "u"]), "a kind that is not noted is none of ours");
+    assert_eq!(next_duty(&mut schedule, at(1200)), look(&["v", "u"]), "a kind that is not noted is none of ours");
 }
 
 #[test]
@@ -305,11 +311,11 @@ fn what_is_in_doubt_waits_for_the_configuration() {
     let noted = noted(&[&one]);
     let mut schedule = schedule();
     schedule.arrange(KnownTargets::new(&noted, &config_maps(&[], &[])), at(0));
-    schedule.hear_of(&proxy_kind(), &id("u"), false, at(0));
+    schedule.hear_of(&proxy_kind(), &id("u"), Stage::Last, false, at(0));
     schedule.end_look(&proxy_kind(), &"u".into(), LookEnd::Undecided, at(600));
     // The list that may prove the note unused. The object itself waits.
-    assert_eq!(schedule.due(at(600)), list(&["x"]));
-    schedule.end_list(&proxy_kind());
+    assert_eq!(next_duty(&mut schedule, at(600)), list(&["x"]));
+    schedule.end_list(&proxy_kind(), Stage::Last);
     assert_eq!(schedule.next_due(), None);
     schedule.arrange(KnownTargets::new(&noted, &config_maps(&[&one], &["m"])), at(1000));
     assert_eq!(schedule.next_due(), Some(at(1600)));
@@ -325,15 +331,15 @@ fn failures_pause_a_kind_until_a_change() {
     let (mut pauses, mut news) = (Vec::new(), 0);
     for _ in 0..8 {
         let now = schedule.next_due().unwrap();
-        assert!(schedule.due(now).is_some());
-        news += u32::from(schedule.fail(&proxy_kind(), "list", now));
+        assert!(next_duty(&mut schedule, now).is_some());
+        news += u32::from(schedule.fail(&proxy_kind(), Stage::Last, "list", now));
         pauses.push((schedule.next_due().unwrap() - now).as_secs() / 60);
     }
     assert_eq!((pauses, news), (vec![1, 2, 4, 8, 16, 32, 60, 60], 1));
     let now = schedule.next_due().unwrap();
-    assert!(schedule.fail(&proxy_kind(), "kind", now), "another trouble");
+    assert!(schedule.fail(&proxy_kind(), Stage::Last, "kind", now), "another trouble");
     schedule.arrange(KnownTargets::new(&noted, &config_maps(&[&two], &["m"])), now);
-    schedule.hear_of(&proxy_kind(), &id("u"), true, now);
+    schedule.hear_of(&proxy_kind(), &id("u"), Stage::Last, true, now);
     assert_eq!(schedule.next_due(), Some(now + PATIENCE));
 }
 
@@ -343,10 +349,10 @@ fn one_object_that_fails_does_not_hold_up_the_others() {
     let mut schedule = schedule();
     schedule.arrange(KnownTargets::new(&noted(&[&one]), &config_maps(&[&one], &["m"])), at(0));
     for uid in ["a", "b", "c"] {
-        schedule.hear_of(&proxy_kind(), &id(uid), false, at(0));
+        schedule.hear_of(&proxy_kind(), &id(uid), Stage::Last, false, at(0));
     }
     schedule.end_look(&proxy_kind(), &"a".into(), LookEnd::Failed("refused"), at(600));
-    assert_eq!(schedule.due(at(600)), look(&["b", "c"]));
+    assert_eq!(next_duty(&mut schedule, at(600)), look(&["b", "c"]));
     schedule.end_look(&proxy_kind(), &"b".into(), LookEnd::Settled, at(600));
     schedule.end_look(&proxy_kind(), &"c".into(), LookEnd::Settled, at(600));
     assert_eq!(schedule.next_due(), Some(at(660)));
@@ -362,10 +368,94 @@ fn each_kind_has_its_turn() {
     schedule.arrange(KnownTargets::new(&noted(&[&proxies, &services]), &config_maps(&[], &["m"])), at(0));
     let mut kinds = Vec::new();
     for _ in 0..4 {
-        let Some(Duty::List(kind, _)) = schedule.due(at(600)) else { panic!("nothing is due") };
+        let Some(Duty::List(kind, _)) = next_duty(&mut schedule, at(600)) else { panic!("nothing is due") };
         kinds.push(kind);
     }
     assert_eq!(kinds, [&service, &proxy, &service, &proxy].map(Clone::clone));
+}
+
+/// A schedule of finalizers and conditions, in which the target of the orphans is active.
+fn staged() -> Schedule {
+    let one = proxies("a", "[x]", "1");
+    let mut schedule = Schedule::new(SweepSettings::of_conditions(PATIENCE).with_finalizers());
+    schedule.arrange(KnownTargets::new(&noted(&[&one]), &config_maps(&[&one], &["m"])), at(0));
+    schedule
+}
+
+#[test]
+fn a_finalizer_goes_before_the_condition() {
+    let (kind, mut schedule) = (proxy_kind(), staged());
+    schedule.hear_of(&kind, &id("held"), Stage::Urgent, false, at(0));
+    schedule.hear_of(&kind, &id("judged"), Stage::Last, false, at(0));
+    assert_eq!((schedule.next_due(), schedule.due(Stage::Urgent, at(5))), (Some(at(5)), look(&["held"])));
+    schedule.end_look(&kind, &"held".into(), LookEnd::Cleaned, at(5));
+    schedule.hear_of(&kind, &id("held"), Stage::Last, false, at(100));
+    assert_eq!(schedule.next_due(), Some(at(600)), "the release of the finalizer does not make it wait anew");
+    schedule.hear_of(&kind, &id("held"), Stage::Urgent, false, at(300));
+    assert_eq!(schedule.due(Stage::Urgent, at(305)), look(&["held"]), "a write that was under way put it again");
+    for end in [LookEnd::Cleaned, LookEnd::Cleaned] {
+        schedule.end_look(&kind, &"held".into(), end, at(305));
+    }
+    assert_eq!(next_duty(&mut schedule, at(9000)), look(&["judged"]), "after the last look it is forgotten");
+}
+
+#[test]
+fn an_object_that_is_gone_is_not_looked_at_again() {
+    let (kind, mut schedule) = (proxy_kind(), staged());
+    schedule.hear_of(&kind, &id("u"), Stage::Urgent, true, at(0));
+    schedule.end_look(&kind, &"u".into(), LookEnd::Settled, at(5));
+    assert_eq!(schedule.next_due(), None);
+}
+
+#[test]
+fn a_refused_finalizer_holds_up_no_condition() {
+    let (kind, mut schedule) = (proxy_kind(), staged());
+    for uid in ["p", "q", "r"] {
+        schedule.hear_of(&kind, &id(uid), Stage::Urgent, false, at(0));
+        schedule.end_look(&kind, &uid.into(), LookEnd::Failed("refused"), at(5));
+    }
+    schedule.hear_of(&kind, &id("judged"), Stage::Last, false, at(0));
+    assert!(!schedule.is_ready(&kind, Stage::Urgent, at(5)) && schedule.is_ready(&kind, Stage::Last, at(5)));
+    assert_eq!(schedule.due(Stage::Last, at(600)), look(&["judged"]));
+}
+
+#[test]
+fn each_stage_lists_what_a_target_left() {
+    let (kind, mut schedule) = (proxy_kind(), staged());
+    let notes = noted(&[&proxies("a", "[x]", "1")]);
+    schedule.arrange(KnownTargets::new(&notes, &config_maps(&[], &["m"])), at(1000));
+    assert_eq!((next_duty(&mut schedule, at(1004)), next_duty(&mut schedule, at(1005))), (None, list(&["x"])));
+    schedule.find(&kind, &id("held"), Stage::Urgent, at(1005));
+    schedule.end_list(&kind, Stage::Urgent);
+    schedule.end_look(&kind, &"held".into(), LookEnd::Cleaned, at(1006));
+    assert_eq!((schedule.next_due(), schedule.finished(&kind)), (Some(at(1600)), vec![]));
+    assert_eq!(next_duty(&mut schedule, at(1600)), list(&["x"]));
+    schedule.find(&kind, &id("held"), Stage::Last, at(1600));
+    schedule.end_list(&kind, Stage::Last);
+    assert_eq!((next_duty(&mut schedule, at(1600)), schedule.finished(&kind)), (look(&["held"]), vec![]));
+    schedule.end_look(&kind, &"held".into(), LookEnd::Cleaned, at(1600));
+    assert_eq!(schedule.finished(&kind).len(), 1);
+}
+
+#[test]
+fn no_list_follows_notes_that_are_proved_unused() {
+    let (kind, mut schedule) = (proxy_kind(), staged());
+    let notes = noted(&[&proxies("a", "[x]", "1")]);
+    schedule.arrange(KnownTargets::new(&notes, &config_maps(&[], &[])), at(1000));
+    assert_eq!(next_duty(&mut schedule, at(1005)), list(&["x"]));
+    let unused = schedule.unproved(&kind);
+    schedule.forget(&kind, &unused);
+    schedule.end_list(&kind, Stage::Urgent);
+    assert_eq!(schedule.next_due(), None, "without a note, it would list every namespace");
+}
+
+#[test]
+fn a_short_patience_needs_no_urgent_stage() {
+    let stages = |seconds| {
+        let settings = SweepSettings::of_conditions(Duration::from_secs(seconds)).with_finalizers();
+        settings.stages().collect::<Vec<_>>()
+    };
+    assert_eq!((stages(6), stages(5)), (vec![Stage::Urgent, Stage::Last], vec![Stage::Last]));
 }
 
 /// One step of a history: the new configuration, and its duration.
@@ -397,14 +487,14 @@ proptest! {
             let end = now + Duration::from_secs(seconds);
             while let Some(due) = schedule.next_due().filter(|due| *due <= end) {
                 let due = due.max(now);
-                match schedule.due(due) {
+                match next_duty(&mut schedule, due) {
                     Some(Duty::List(kind, _)) => {
                         if matches!(judged, Judgement::Left | Judgement::Undecided) {
-                            schedule.find(&kind, &subject.id, due);
+                            schedule.find(&kind, &subject.id, Stage::Last, due);
                         }
-                        schedule.end_list(&kind);
+                        schedule.end_list(&kind, Stage::Last);
                     }
-                    Some(Duty::KindSweep(kind, _)) => {
+                    Some(Duty::Look(kind, _)) => {
                         if judged == Judgement::Left {
                             let since = left_since.unwrap_or(due);
                             prop_assert!(due.is_past(since, PATIENCE), "{since:?} {due:?}");
@@ -548,7 +638,7 @@ fn a_kind_is_listed_for_missing_names_and_former_scopes() {
         schedule.arrange(KnownTargets::new(&notes, &world), at(0));
         let unproved = schedule.unproved(&proxy_kind());
         assert_eq!(unproved.iter().map(|note| note.target.as_str()).collect::<Vec<_>>(), expected);
-        assert_eq!(schedule.due(at(600)).is_some(), !expected.is_empty());
+        assert_eq!(next_duty(&mut schedule, at(600)).is_some(), !expected.is_empty());
         schedule.forget(&proxy_kind(), &unproved);
         assert_eq!(schedule.unproved(&proxy_kind()), []);
     }
