@@ -47,15 +47,15 @@ pub struct SweepSettings {
 
 /// Delay and rate of one stage.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub(super) struct Pace {
     /// Minimum time without a target that selects the object.
-    pub patience: Duration,
+    pub(super) patience: Duration,
     /// Minimum time between two objects.
-    pub spacing: Duration,
+    pub(super) spacing: Duration,
     /// Maximum number of concurrent objects.
-    pub at_once: usize,
+    pub(super) at_once: usize,
     /// The delays after failures.
-    pub retries: Series,
+    pub(super) retries: Series,
 }
 
 impl Pace {

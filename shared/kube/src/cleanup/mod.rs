@@ -15,7 +15,7 @@ mod schedule;
 mod selections;
 mod unused_notes;
 
-pub use cleaner::{Cleaner, Pace, Stage, SweepSettings};
+pub use cleaner::{Cleaner, Stage, SweepSettings};
 pub use collector::Collector;
 pub use context::{CleanedObjects, CollectorContext};
 pub use known::{IncompleteScopes, Judgement, KnownTargets};

@@ -104,7 +104,7 @@ fn a_scope_is_complete_once_all_are_listed() {
     assert_eq!(scope, two.scope.id, "one read, one scope");
     let complete = |world: &Configuration, listed: &[&str]| {
         let is_listed = |target: &Target| listed.contains(&target.name.as_str());
-        KnownTargets::new(&notes, &world).incomplete_scopes(is_listed).is_complete(scope)
+        KnownTargets::new(&notes, world).incomplete_scopes(is_listed).is_complete(scope)
     };
     let both = config_maps(&[&one, &two], &["m", "n"]);
     assert!(complete(&both, &["one", "two"]) && !complete(&both, &["one"]));
