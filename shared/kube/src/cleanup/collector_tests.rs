@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Response;
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -15,7 +16,7 @@ use crate::cleanup::{
     CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Selection, Stage, SweepSettings,
 };
 use crate::client::ResolvedKind;
-use crate::client::fake_api::{Log, Sent, answering, refuse, reply};
+use crate::client::fake_api::{Log, Sent, client, refuse, reply};
 use crate::client::{ObjectClient, WriteError};
 use crate::config::Configuration;
 use crate::process::clock;
@@ -43,6 +44,8 @@ struct Cluster {
     has_no_kind: bool,
     /// True if the noted version is no longer served, and v2 is.
     is_at_v2: bool,
+    /// The time that each page of a list takes.
+    page_takes: Duration,
     /// The label of every object.
     tier: Arc<Mutex<&'static str>>,
 }
@@ -176,7 +179,15 @@ impl Bench {
 
     async fn sweep(settings: SweepSettings, cluster: Cluster, play: impl AsyncFnOnce(&Self)) {
         let answers = cluster.clone();
-        let (client, log) = answering(move |sent| answers.answer(sent));
+        let (client, log) = client(move |sent| {
+            let answers = answers.clone();
+            async move {
+                let is_page = sent.uri.contains("limit=");
+                tokio::time::sleep(if is_page { answers.page_takes } else { Duration::ZERO }).await;
+                answers.answer(&sent)
+            }
+            .boxed()
+        });
         let (publish, published) = watch::channel(configuration(&[&target()], &["m"]));
         let context = CollectorContext {
             client: client.clone(),
@@ -248,6 +259,26 @@ async fn blocking_marks_go_within_seconds_in_one_sweep() {
         tokio::time::sleep(11 * MINUTE).await;
         assert_eq!((bench.lists(), bench.writes().len()), (2, 120));
         assert!(!bench.is_noted());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn urgent_work_waits_for_one_page_at_most() {
+    let settings = SweepSettings::of_conditions(PATIENCE).with_finalizers();
+    let cluster = Cluster { page_takes: Duration::from_secs(10), ..Cluster::of(100) };
+    Bench::sweep(settings, cluster, async |bench| {
+        let _subscription = subscribe(&bench.watches);
+        hear(&bench.watches, bench.cluster.object("p000"), "1");
+        bench.say(&[], &["m"]);
+        tokio::time::sleep(PATIENCE - Duration::from_secs(1)).await;
+        assert_eq!((bench.lists(), bench.writes().len()), (1, 99), "one is still of the removed target");
+        // It leaves its target, and is due while the first of the two pages is read.
+        hear(&bench.watches, bench.cluster.object("p000"), "2");
+        tokio::time::sleep(Duration::from_secs(14)).await;
+        assert_eq!((bench.lists(), bench.writes().len()), (2, 100));
+        let last = bench.log.lines().pop().unwrap_or_default();
+        assert!(last.contains("continue=second"), "{last}");
     })
     .await;
 }
