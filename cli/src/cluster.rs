@@ -13,7 +13,7 @@ use drift_kube::program::settings::{parse_lease_name, parse_namespace};
 use drift_language::ObjectSelection;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::GetParams;
-use kube::core::{DynamicObject, Request, Resource};
+use kube::core::{Request, Resource};
 use serde_json::Value;
 
 use crate::ending::CommandError;
@@ -165,7 +165,7 @@ pub(crate) async fn read_object(
     kind: &ResolvedKind,
     (namespace, name): (&str, &str),
 ) -> Result<Option<Value>, CommandError> {
-    let path = DynamicObject::url_path(&kind.resource, kind.namespaced.then_some(namespace));
+    let path = kind.path(Some(namespace));
     get(client, &path, name).await.map_err(|error| unanswered(&format!("{} {name}", kind.resource.kind), &error))
 }
 
@@ -189,8 +189,7 @@ pub(crate) fn warn(sentence: &str) -> Result<(), CommandError> {
 /// When the API server does not say.
 pub(crate) async fn get(client: &kube::Client, path: &str, name: &str) -> Result<Option<Value>, CallError> {
     let request = Request::new(path).get(name, &GetParams::default());
-    let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
-    match client::request(client, CALL_DEADLINE, request).await {
+    match client::request(client, CALL_DEADLINE, request?).await {
         Err(error) if error.code() == Some(404) => Ok(None),
         other => other.map(Some),
     }

@@ -11,39 +11,33 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
-use drift_kube::access::rights::{right_to_read_lease, rights_at_home};
-use drift_kube::lease::show_leader;
+use drift_kube::access::rights::right_to_read_lease;
 use drift_kube::process::kill_point::reach;
 use drift_kube::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE};
 use drift_kube::process::tasks;
 use drift_kube::program::settings::parse_lease_name;
-use drift_kube::program::supervise;
-use drift_kube::telemetry::{self, metrics};
+use drift_kube::program::{Base, ProgramSettings, supervise};
+use drift_kube::telemetry;
 use drift_kube::{
     AdminServer, CallSlots, CleanUpSettings, CleanedObjects, Collector, Identities, KillPoint, KindWatches,
-    KubeconfigSettings, LeaseHandle, LeaseWatch, LogSettings, MissingTargets, Need, NotedSelections, ResourceClient,
-    RunSettings, ShutdownSignals, Site, SweepSettings, UnderWay,
+    KubeconfigSettings, LeaseWatch, LogSettings, NotedSelections, ResourceClient, RunSettings, ShutdownSignals, Site,
+    SweepSettings, UnderWay,
 };
 use drift_systems::{Databases, HttpSender, ProjectedTokens};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::decide::attestation::Attestations;
 use crate::release::{ReleaseSettings, release};
 use crate::run::attestation;
-use crate::run::clean_up::{ConditionCleaner, FinalizerCleaner};
+use crate::run::clean_up::MarkCleaner;
 use crate::run::context::Context;
 use crate::run::handover::Handovers;
 use crate::run::metrics::Metrics;
 use crate::run::published_holds::PublishedHolds;
 use crate::run::secrets::Secrets;
 use crate::run::target_work::work;
-
-/// Time for Events that are still queued at shutdown. The Lease is already being released meanwhile, and only people
-/// who read Events depend on them.
-const TELL_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Examples and exit codes at the end of `run --help`.
 const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
@@ -95,14 +89,13 @@ struct Settings {
 /// Fails when the program cannot start.
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     telemetry::start(&command_line.logs.log_level, command_line.logs.log_format)?;
-    let runtime = tasks::runtime().context("starting the async runtime")?;
-    let ended = match command_line.command {
-        Command::Run(settings) => runtime.block_on(serve(&settings)),
-        Command::Release(settings) => runtime.block_on(release(&settings)),
+    let work = async {
+        match command_line.command {
+            Command::Run(settings) => serve(&settings).await,
+            Command::Release(settings) => release(&settings).await,
+        }
     };
-    // Tasks that are still running have used up their time to drain.
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    ended
+    tasks::run(work).context("starting the async runtime")?
 }
 
 async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
@@ -113,13 +106,8 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     site.spawn("signals", signals.forward(site.stop.clone()));
 
     let program = Program::assemble(&site, settings, (admin, resources));
-    tokio::select! {
-        () = program.lead() => {}
-        () = site.failed.cancelled() => {}
-    }
-    site.stop.cancel();
-    program.drain().await;
-    Ok(if site.failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    program.base.lead(async |term| program.work_for(term).await).await;
+    Ok(program.drain().await)
 }
 
 /// All parts of the running program, with those that end last.
@@ -127,38 +115,29 @@ struct Program {
     context: Context,
     /// Time that an object must be unselected by every target before its leftover condition is removed.
     patience: Duration,
-    missing: MissingTargets,
-    lease: LeaseHandle,
-    lease_stop: CancellationToken,
-    lease_task: JoinHandle<()>,
-    events_stop: CancellationToken,
-    events_task: JoinHandle<()>,
+    base: Base,
     /// Aborts running external calls.
     cut_off: CancellationToken,
-    _home_rights: Need,
 }
 
 impl Program {
     fn assemble(site: &Site, settings: &Settings, (admin, resources): (AdminServer, ResourceClient)) -> Self {
-        let mut registry = metrics::registry("controller");
-        // Separate stop signal, because Events are still sent while the program drains.
-        let events_stop = CancellationToken::new();
-        let (events, events_task) = site.write_events(&mut registry, events_stop.clone());
-        let lease_name = settings.run.home.lease_name(CONTROLLER_LEASE);
-        let mut at_home = rights_at_home(&site.namespace, &lease_name);
-        at_home.push(right_to_read_lease(&site.namespace, &settings.poller_lease_name));
-        let (rights, home_rights) = site.watch_rights(at_home);
-        let lease_stop = CancellationToken::new();
-        let missing = site.tell_of_missing(&mut registry, &events, &lease_name);
-        let (lease, lease_task) = site.hold_lease(lease_name, BTreeMap::new(), &lease_stop);
-        show_leader(&mut registry, lease.leadership());
-        let secrets = site.watch_secrets(CREDENTIAL_CONTROLLER);
+        let own = ProgramSettings {
+            name: "controller",
+            lease: settings.run.home.lease_name(CONTROLLER_LEASE),
+            credential: CREDENTIAL_CONTROLLER,
+            on_take: BTreeMap::new(),
+            more_rights: vec![right_to_read_lease(&site.namespace, &settings.poller_lease_name)],
+            reports_documents: false,
+        };
+        let (base, mut registry) = Base::assemble(site, own);
         let projected = ProjectedTokens::new(&settings.run.projected_tokens);
+        let secrets = base.secrets.clone();
         let context = Context {
             home: site.namespace.clone(),
             client: site.client.clone(),
             kinds: site.search_kinds(),
-            configuration: site.watch_configuration(None, &mut registry),
+            configuration: base.configuration.clone(),
             attestations: watch_attestations(site, &settings.poller_lease_name),
             sender: HttpSender::with_projected(projected, secrets.clone(), CONTROLLER_MANAGER),
             databases: Databases::new(secrets.clone(), CONTROLLER_MANAGER),
@@ -166,13 +145,13 @@ impl Program {
             resources,
             gate: Arc::default(),
             slots: CallSlots::default(),
-            rights,
-            events,
+            rights: base.rights.clone(),
+            events: base.events.clone(),
             metrics: Metrics::register(&mut registry),
             holds: PublishedHolds::default(),
             cleaned: CleanedObjects::register(&mut registry),
             health: site.health.clone(),
-            leadership: lease.leadership(),
+            leadership: base.lease.leadership(),
             term: CancellationToken::new(),
             stop: site.stop.clone(),
             failed: site.failed.clone(),
@@ -184,23 +163,7 @@ impl Program {
             handovers: Handovers::default(),
         };
         site.spawn("admin", admin.serve(site.health.clone(), registry, Router::new(), site.stop.clone()));
-        Self {
-            context,
-            patience: settings.clean_up.clean_up_after,
-            missing,
-            lease,
-            lease_stop,
-            lease_task,
-            events_stop,
-            events_task,
-            cut_off: CancellationToken::new(),
-            _home_rights: home_rights,
-        }
-    }
-
-    /// Works during each term of holding the Lease, until shutdown.
-    async fn lead(&self) {
-        self.lease.leadership().in_each_term(&self.context.stop, async |term| self.work_for(term).await).await;
+        Self { context, patience: settings.clean_up.clean_up_after, base, cut_off: CancellationToken::new() }
     }
 
     async fn work_for(&self, term: CancellationToken) {
@@ -216,26 +179,22 @@ impl Program {
         });
         let context = self.context.for_term(acting);
         let Context { configuration, notes, watches, identities, holds, .. } = &*context;
-        notes.begin(&self.lease);
-        let around = context.collector();
-        let finalizers = Collector::new(&around, FinalizerCleaner(context.clone()), SweepSettings::of_finalizers());
-        let conditions =
-            Collector::new(&around, ConditionCleaner(context.clone()), SweepSettings::of_conditions(self.patience));
+        let lease = &self.base.lease;
+        notes.begin(lease);
+        let sweep = SweepSettings::of_conditions(self.patience).with_finalizers();
+        let collector = Collector::new(&context.collector(), MarkCleaner(context.clone()), sweep);
         // Boxed, because the future of a term would be large with them.
-        let collecting = Box::pin(async { tokio::join!(finalizers.run(), conditions.run()) });
-        let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));
+        let collecting = Box::pin(collector.run());
         let start = |target, stop| work(context.clone(), target, stop);
         let working = supervise(configuration.clone(), ended.clone(), start);
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: correcting stops"),
-                () = notes.keep(&self.lease) => {}
-                () = holds.keep(&self.lease) => {}
+                () = self.base.keep_term(notes, watches) => {}
+                () = holds.keep(lease) => {}
                 () = holds.follow(configuration.clone(), notes.clone()) => {}
                 () = identities.follow(configuration.clone(), notes.clone()) => {}
-                () = self.missing.follow(configuration.clone(), notes.clone()) => {}
-                _ = collecting => {}
-                () = hearing => {}
+                () = collecting => {}
                 () = ended.cancelled() => {}
             }
             ended.cancel();
@@ -243,9 +202,8 @@ impl Program {
         tokio::join!(working, watching);
     }
 
-    /// Lets running work finish and be recorded, then releases the Lease so that the next controller need not
-    /// wait for it.
-    async fn drain(self) {
+    /// Lets running work finish and be recorded, then ends the common parts: Events about that work are sent too.
+    async fn drain(self) -> ExitCode {
         let jobs = &self.context.jobs;
         jobs.close();
         if tokio::time::timeout(DRAIN_DEADLINE, jobs.wait()).await.is_err() {
@@ -254,12 +212,7 @@ impl Program {
             // The next controller retries work that could not be recorded, with the same idempotency key.
             let _ = tokio::time::timeout(NOTE_DEADLINE, jobs.wait()).await;
         }
-        self.lease_stop.cancel();
-        // Events about work that ended during the drain are sent too.
-        self.events_stop.cancel();
-        let telling = tokio::time::timeout(TELL_DEADLINE, self.events_task);
-        // The Lease task bounds its own release.
-        let _ = tokio::join!(self.lease_task, telling);
+        self.base.end().await
     }
 }
 

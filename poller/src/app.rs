@@ -5,22 +5,18 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use drift_api::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
-use drift_kube::access::rights::rights_at_home;
-use drift_kube::lease::show_leader;
 use drift_kube::process::kill_point::reach;
 use drift_kube::process::tasks;
-use drift_kube::program::supervise;
-use drift_kube::telemetry::{self, metrics};
+use drift_kube::program::{Base, ProgramSettings, supervise};
+use drift_kube::telemetry;
 use drift_kube::{
     AdminServer, CallSlots, CleanedObjects, Collector, HeardVersions, KillPoint, KindWatches, KubeconfigSettings,
-    LeaseHandle, MissingTargets, Need, NotedSelections, ResourceClient, ShutdownSignals, Site, SweepSettings,
+    NotedSelections, ResourceClient, ShutdownSignals, Site, SweepSettings,
 };
 use drift_systems::{Databases, HttpSender, ProjectedTokens};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::command_line::{Command, RunningSettings};
@@ -44,15 +40,7 @@ pub use crate::command_line::CommandLine;
 pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     let CommandLine { command: Command::Run(settings), logs } = command_line;
     telemetry::start(&logs.log_level, logs.log_format)?;
-    run_until_told(&settings)
-}
-
-fn run_until_told(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
-    let runtime = tasks::runtime().context("starting the async runtime")?;
-    let ended = runtime.block_on(serve(settings));
-    // Tasks that are still running have used up their time to drain.
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    ended
+    tasks::run(serve(&settings)).context("starting the async runtime")?
 }
 
 async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
@@ -70,44 +58,36 @@ async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
     if let Some((hints, reception)) = hints.zip(HintContext::of(&program.context)) {
         site.spawn("hints", hints.serve(reception, site.stop.clone()));
     }
-    let work = program.lead();
-    tokio::select! {
-        () = work => {}
-        () = site.failed.cancelled() => {}
-    }
-    site.stop.cancel();
-    program.release().await;
-    Ok(if site.failed.is_cancelled() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    program.base.lead(async |term| program.work_for(&term).await).await;
+    Ok(program.base.end().await)
 }
 
 /// All parts of the running program, with those that end last.
 struct Program {
     context: Context,
-    missing: MissingTargets,
-    lease: LeaseHandle,
-    lease_stop: CancellationToken,
-    lease_task: JoinHandle<()>,
-    stop: CancellationToken,
-    _home_rights: Need,
+    base: Base,
 }
 
 impl Program {
     fn assemble(site: &Site, settings: &RunningSettings, (admin, resources): (AdminServer, ResourceClient)) -> Self {
-        let mut registry = metrics::registry("poller");
-        let (events, _) = site.write_events(&mut registry, site.stop.clone());
         let lease_name = settings.run.home.lease_name(POLLER_LEASE);
-        let (rights, _home_rights) = site.watch_rights(rights_at_home(&site.namespace, &lease_name));
-        let lease_stop = CancellationToken::new();
-        let missing = site.tell_of_missing(&mut registry, &events, &lease_name);
-        let (lease, lease_task) = site.hold_lease(lease_name, no_annotations(), &lease_stop);
-        show_leader(&mut registry, lease.leadership());
-        let secrets = site.watch_secrets(CREDENTIAL_POLLER);
+        let leader_command = format!("kubectl get lease {lease_name} -n {}", site.namespace);
+        let own = ProgramSettings {
+            name: "poller",
+            lease: lease_name,
+            credential: CREDENTIAL_POLLER,
+            on_take: no_annotations(),
+            more_rights: Vec::new(),
+            reports_documents: true,
+        };
+        let (base, mut registry) = Base::assemble(site, own);
+        let secrets = base.secrets.clone();
         let projected = ProjectedTokens::new(&settings.run.projected_tokens);
         let context = Context {
             home: site.namespace.clone(),
             client: site.client.clone(),
             kinds: site.search_kinds(),
-            configuration: site.watch_configuration(Some((events.clone(), lease.leadership())), &mut registry),
+            configuration: base.configuration.clone(),
             outside: Outside {
                 sender: HttpSender::with_projected(projected, secrets.clone(), POLLER_MANAGER),
                 databases: Databases::new(secrets.clone(), POLLER_MANAGER),
@@ -117,12 +97,12 @@ impl Program {
             },
             slots: CallSlots::default(),
             patience: settings.clean_up.clean_up_after,
-            rights,
-            events,
+            rights: base.rights.clone(),
+            events: base.events.clone(),
             metrics: Metrics::register(&mut registry),
             cleaned: CleanedObjects::register(&mut registry),
             health: site.health.clone(),
-            leadership: lease.leadership(),
+            leadership: base.lease.leadership(),
             attestations: AttestationList::default(),
             notes: NotedSelections::default(),
             watches: KindWatches::new(settings.run.memory_limit),
@@ -132,28 +112,22 @@ impl Program {
             secrets,
             webhooks: settings.hints_address.map(|_| Webhooks::default()),
         };
-        let leader_command =
-            format!("kubectl get lease {} -n {}", settings.run.home.lease_name(POLLER_LEASE), context.home);
         let Context { board, configuration, attestations, leadership, .. } = context.clone();
         let controller = ControllerLease::new(site.client.clone(), &site.namespace, &settings.controller_lease_name);
         let page = Page { board, configuration, attestations, leadership, leader_command, controller };
-        let (pages, stop) = (context.unnamed.pages().merge(page.routes()), site.stop.clone());
-        site.spawn("admin", admin.serve(site.health.clone(), registry, pages, stop.clone()));
-        Self { context, missing, lease, lease_stop, lease_task, stop, _home_rights }
-    }
-
-    /// Works during each term of holding the Lease, until shutdown.
-    async fn lead(&self) {
-        self.lease.leadership().in_each_term(&self.stop, async |term| self.work_for(&term).await).await;
+        let pages = context.unnamed.pages().merge(page.routes());
+        site.spawn("admin", admin.serve(site.health.clone(), registry, pages, site.stop.clone()));
+        Self { context, base }
     }
 
     async fn work_for(&self, term: &CancellationToken) {
         tracing::info!("leading: targets are polled");
         reach(KillPoint::PollerAfterLease);
-        let ended = self.stop.child_token();
+        let ended = self.base.site.stop.child_token();
         let context = self.context.for_term();
         let Context { configuration, attestations, notes, watches, .. } = &*context;
-        notes.begin(&self.lease);
+        let lease = &self.base.lease;
+        notes.begin(lease);
         let to_annotations = |list: &Statements| attestations.to_annotations(list, &context.health);
         let start = |target, stop| work(context.clone(), target, stop);
         let working = supervise(configuration.clone(), ended.clone(), start);
@@ -161,26 +135,16 @@ impl Program {
         let collector = Collector::new(&context.collector(), cleaner, SweepSettings::of_conditions(context.patience));
         // Boxed, because the future of a term would be large with them.
         let collecting = Box::pin(collector.run());
-        let hearing = Box::pin(watches.run(context.client.clone(), context.health.clone(), configuration.clone()));
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
-                () = self.lease.keep_list(attestations.subscribe(), to_annotations) => {}
-                () = notes.keep(&self.lease) => {}
-                () = self.missing.follow(configuration.clone(), notes.clone()) => {}
+                () = lease.keep_list(attestations.subscribe(), to_annotations) => {}
+                () = self.base.keep_term(notes, watches) => {}
                 () = collecting => {}
-                () = hearing => {}
                 () = ended.cancelled() => {}
             }
             ended.cancel();
         };
         tokio::join!(working, watching);
-    }
-
-    /// Releases the Lease, so that the next poller need not wait for its expiry.
-    async fn release(self) {
-        self.lease_stop.cancel();
-        // The Lease task bounds its own release.
-        let _ = self.lease_task.await;
     }
 }

@@ -8,65 +8,49 @@ use std::sync::Arc;
 use drift_api::object::status_patch::removal_patch;
 use drift_api::{CorrectionStatus, FieldPaths, LeanObject};
 use drift_kube::process::kill_point::reach;
-use drift_kube::{Cleaner, KillPoint, KindName, ResolvedKind, WriteError};
+use drift_kube::{Cleaner, KillPoint, KindName, ResolvedKind, Stage, WriteError};
 
 use crate::engine::corrections::finalizer_patches::release_patch;
 use crate::run::context::Context;
 use crate::run::notices::Announcer;
 
-/// Removes finalizers from unselected objects.
-pub(crate) struct FinalizerCleaner(pub(crate) Arc<Context>);
+/// Removes the controller's marks from unselected objects: the finalizer first, so that an object without the condition
+/// is never blocked by it.
+pub(crate) struct MarkCleaner(pub(crate) Arc<Context>);
 
-/// Removes conditions, and before them a finalizer that could not be removed earlier. So an object without the
-/// condition is never blocked by our finalizer.
-pub(crate) struct ConditionCleaner(pub(crate) Arc<Context>);
-
-impl Cleaner for FinalizerCleaner {
-    const OUTCOME: &'static str = "released";
-
-    fn is_marked(&self, object: &LeanObject) -> bool {
-        object.has_finalizer()
+impl Cleaner for MarkCleaner {
+    fn is_marked(&self, object: &LeanObject, stage: Stage) -> bool {
+        object.has_finalizer() || (stage == Stage::Last && object.conditions.corrected.is_some())
     }
 
     fn needs_note(&self, object: &LeanObject) -> bool {
-        needs_note(object)
+        let may_claim = |condition| CorrectionStatus::read(condition).is_none_or(|status| status.claim.is_some());
+        // A finalizer and a claim need their target. Another record of the controller holds nothing.
+        object.has_finalizer() || object.conditions.corrected().is_some_and(may_claim)
     }
 
-    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, is_first_try: bool) -> Result<(), WriteError> {
-        reach(KillPoint::ControllerAfterLiveRead);
-        match release(&self.0, kind, &object, is_first_try).await {
-            // The object was only waiting for our finalizer.
-            Err(WriteError::Gone) => Ok(()),
-            released => released.map(drop),
+    async fn clean(
+        &self,
+        kind: &ResolvedKind,
+        mut object: LeanObject,
+        stage: Stage,
+        is_first_try: bool,
+    ) -> Result<(), WriteError> {
+        if object.has_finalizer() {
+            reach(KillPoint::ControllerAfterLiveRead);
+            object = match release(&self.0, kind, &object, is_first_try).await {
+                // The object was only waiting for our finalizer.
+                Err(WriteError::Gone) => return Ok(()),
+                released => released?,
+            };
         }
-    }
-}
-
-impl Cleaner for ConditionCleaner {
-    const OUTCOME: &'static str = "cleaned";
-
-    fn is_marked(&self, object: &LeanObject) -> bool {
-        object.conditions.corrected.is_some() || object.has_finalizer()
-    }
-
-    fn needs_note(&self, object: &LeanObject) -> bool {
-        needs_note(object)
-    }
-
-    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
-        let object = if object.has_finalizer() { release(&self.0, kind, &object, false).await? } else { object };
-        let Some(placed) = &object.conditions.corrected else { return Ok(()) };
+        let placed = object.conditions.corrected.as_ref().filter(|_| stage == Stage::Last);
+        let Some(placed) = placed else { return Ok(()) };
         self.0.ensure_may_act()?;
         let writer = self.0.writer(kind.clone(), FieldPaths::default());
         let call = writer.slots.enter().await;
         writer.patch_status(&call, &object.id, removal_patch(&object, placed)).await.map(drop)
     }
-}
-
-/// A finalizer and a claim need their target. Another record of the controller holds nothing.
-fn needs_note(object: &LeanObject) -> bool {
-    let may_claim = |condition| CorrectionStatus::read(condition).is_none_or(|status| status.claim.is_some());
-    object.has_finalizer() || object.conditions.corrected().is_some_and(may_claim)
 }
 
 async fn release(

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use drift_api::names::{HELD_CORRECTIONS_ANNOTATION, SELECTIONS_ANNOTATION};
 use drift_api::{BreakerCounts, HeldCorrections, Moment, ObjectHold, TargetHold, TargetHolds};
-use drift_kube::cleanup::missing_targets;
+use drift_kube::cleanup::KnownTargets;
 use drift_kube::lease::LeaseHandle;
 use drift_kube::process::clock;
 use drift_kube::{Configuration, KindName, NotedSelections, Selection, Selections};
@@ -118,7 +118,7 @@ impl PublishedHolds {
         if !configuration.loaded {
             return;
         }
-        let missing = missing_targets(notes, configuration.active());
+        let missing = KnownTargets::new(notes, configuration).missing();
         let is_kept = |target: &String| configuration.targets.contains_key(target) || missing.contains_key(target);
         self.by_target.send_if_modified(|all| {
             let before = all.len();

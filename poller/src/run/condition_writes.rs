@@ -9,7 +9,7 @@ use drift_api::object::status_patch::removal_patch;
 use drift_api::{FieldPaths, LeanObject, UnwrittenWord};
 use drift_kube::access::lacks_right;
 use drift_kube::process::kill_point::reach;
-use drift_kube::{CallSlot, Cleaner, KillPoint, ObjectWriter, ResolvedKind, WriteError};
+use drift_kube::{CallSlot, Cleaner, KillPoint, ObjectWriter, ResolvedKind, Stage, WriteError};
 
 use crate::engine::EndedWrite;
 use crate::engine::object::object_state::Update;
@@ -66,13 +66,11 @@ async fn look_for(writer: &ObjectWriter, slot: &CallSlot, before: &LeanObject) -
 pub(crate) struct VerdictCleaner(pub(crate) Arc<Context>);
 
 impl Cleaner for VerdictCleaner {
-    const OUTCOME: &'static str = "cleaned";
-
-    fn is_marked(&self, object: &LeanObject) -> bool {
+    fn is_marked(&self, object: &LeanObject, _: Stage) -> bool {
         object.conditions.observed.is_some()
     }
 
-    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: Stage, _: bool) -> Result<(), WriteError> {
         let Some(placed) = &object.conditions.observed else { return Ok(()) };
         let writer = self.0.writer(kind.clone(), FieldPaths::default());
         let slot = writer.slots.enter().await;

@@ -13,7 +13,7 @@ use drift_language::Target;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, watch};
 
-use crate::cleanup::{IncompleteScopes, NotedSelections, Selections};
+use crate::cleanup::{IncompleteScopes, KnownTargets, NotedSelections, Selections};
 use crate::config::Configuration;
 use crate::process::clock;
 
@@ -142,13 +142,10 @@ impl IdentityState {
             !is_listed(target)
                 && self.active.get(target.name.as_str()).is_some_and(|(_, since)| now < *since + LIST_WITHIN)
         };
-        let incomplete = match configuration.loaded {
-            true => [
-                IncompleteScopes::find(&Selections::default(), configuration.active(), |target| !is_awaited(target)),
-                IncompleteScopes::find(notes, configuration.active(), is_listed),
-            ],
-            false => Default::default(),
-        };
+        let incomplete = [
+            KnownTargets::new(&Selections::default(), configuration).incomplete_scopes(|target| !is_awaited(target)),
+            KnownTargets::new(notes, configuration).incomplete_scopes(is_listed),
+        ];
         if incomplete != self.incomplete {
             self.incomplete = incomplete;
             self.mailboxes.values().for_each(|mailbox| _ = mailbox.send(Wake::Scopes));

@@ -82,8 +82,7 @@ impl JobClient {
         &self,
         built: Result<http::Request<Vec<u8>>, RequestError>,
     ) -> Result<T, CallError> {
-        let built = built.map_err(|error| CallError::Transport(error.to_string()))?;
-        request(&self.client, CALL_DEADLINE, built).await
+        request(&self.client, CALL_DEADLINE, built?).await
     }
 }
 

@@ -22,10 +22,9 @@ pub mod watch;
 
 pub use access::Right;
 pub use access::missing::RightsNews;
-pub use access::rights::{Need, RightsNeeded};
+pub use access::rights::RightsNeeded;
 pub use cleanup::{
-    CleanedObjects, Cleaner, Collector, CollectorContext, MissingTargets, NotedSelections, Selection, Selections,
-    SweepSettings,
+    CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Selection, Selections, Stage, SweepSettings,
 };
 pub use client::{CallError, KindName, KubeconfigSettings, ObjectClient, ObjectPages, ResolvedKind, WriteError};
 pub use config::Configuration;

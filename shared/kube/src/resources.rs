@@ -13,7 +13,7 @@ use std::time::Duration;
 use http::Method;
 use http::header::CONTENT_TYPE;
 use kube::api::GetParams;
-use kube::core::{DynamicObject, Request, Resource, Status};
+use kube::core::{Request, Status};
 use serde_json::{Value, json};
 
 use crate::client;
@@ -168,8 +168,7 @@ impl ResourceClient {
 
     async fn write(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Result<Vec<u8>, CallError> {
         let request = http::Request::builder().method(method).uri(path).header(CONTENT_TYPE, content_type);
-        let request = request.body(body.to_string().into_bytes());
-        let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
+        let request = request.body(body.to_string().into_bytes())?;
         client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await
     }
 
@@ -194,11 +193,10 @@ impl ResourceClient {
 
 /// Returns the path of the kind's objects, in the namespace of this one.
 fn collection_of(kind: &ResolvedKind, resource: &ClusterResource) -> Result<String, ResourceError> {
-    let namespace = resource.namespace.as_deref().filter(|_| kind.namespaced);
-    if kind.namespaced && namespace.is_none() {
+    if kind.namespaced && resource.namespace.is_none() {
         return Err(ResourceError::NoNamespace(resource.kind.clone()));
     }
-    Ok(DynamicObject::url_path(&kind.resource, namespace))
+    Ok(kind.path(resource.namespace.as_deref()))
 }
 
 impl From<CallError> for ResourceError {

@@ -12,7 +12,6 @@ use drift_kube::client::{CallError, ObjectClient, ObjectPages, WriteError};
 use drift_kube::kinds::lost_field;
 use drift_kube::process::clock;
 use drift_language::Target;
-use kube::core::{DynamicObject, Resource as _};
 use serde_json::Value;
 
 use super::FORBIDDEN;
@@ -92,7 +91,7 @@ async fn read_whole(
     kind: &ResolvedKind,
     listed: &LeanObject,
 ) -> Result<Option<Value>, CallError> {
-    let path = DynamicObject::url_path(&kind.resource, listed.id.namespace.as_deref().filter(|_| kind.namespaced));
+    let path = kind.path(listed.id.namespace.as_deref());
     let found = get(client, &path, &listed.id.name).await?;
     let version = listed.resource_version.to_string();
     Ok(found.filter(|found| found["metadata"]["resourceVersion"] == version))

@@ -130,11 +130,8 @@ async fn send_review<R: Serialize + DeserializeOwned>(
     path: String,
     review: &R,
 ) -> Result<R, CallError> {
-    let unsendable = |problem: String| CallError::Transport(problem);
-    let body = serde_json::to_vec(review).map_err(|error| unsendable(error.to_string()))?;
-    let request =
-        Request::new(path).create(&PostParams::default(), body).map_err(|error| unsendable(error.to_string()))?;
-    client::request(client, CALL_DEADLINE, request).await
+    let body = serde_json::to_vec(review).map_err(|error| CallError::Transport(error.to_string()))?;
+    client::request(client, CALL_DEADLINE, Request::new(path).create(&PostParams::default(), body)?).await
 }
 
 /// Access reviews of our own rights, and their last results.

@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Response;
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::cleanup::{CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Selection, SweepSettings};
+use crate::cleanup::{
+    CleanedObjects, Cleaner, Collector, CollectorContext, NotedSelections, Selection, Stage, SweepSettings,
+};
 use crate::client::ResolvedKind;
-use crate::client::fake_api::{Log, Sent, answering, refuse, reply};
+use crate::client::fake_api::{Log, Sent, client, refuse, reply};
 use crate::client::{ObjectClient, WriteError};
 use crate::config::Configuration;
 use crate::process::clock;
@@ -41,6 +44,8 @@ struct Cluster {
     has_no_kind: bool,
     /// True if the noted version is no longer served, and v2 is.
     is_at_v2: bool,
+    /// The time that each page of a list takes.
+    page_takes: Duration,
     /// The label of every object.
     tier: Arc<Mutex<&'static str>>,
 }
@@ -106,13 +111,11 @@ fn kinds(version: &str) -> Value {
 struct Verdicts(ObjectClient);
 
 impl Cleaner for Verdicts {
-    const OUTCOME: &'static str = "cleaned";
-
-    fn is_marked(&self, object: &LeanObject) -> bool {
+    fn is_marked(&self, object: &LeanObject, _: Stage) -> bool {
         object.conditions.observed.is_some()
     }
 
-    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: bool) -> Result<(), WriteError> {
+    async fn clean(&self, kind: &ResolvedKind, object: LeanObject, _: Stage, _: bool) -> Result<(), WriteError> {
         let patch = removal_patch(&object, object.conditions.observed.as_ref().unwrap());
         self.0.patch_status(kind, &object.id, patch, &FieldPaths::default()).await.map(drop)
     }
@@ -171,8 +174,20 @@ struct Bench {
 impl Bench {
     /// Runs `play` together with a collector that was started with the active target.
     async fn play(cluster: Cluster, play: impl AsyncFnOnce(&Self)) {
+        Self::sweep(SweepSettings::of_conditions(PATIENCE), cluster, play).await;
+    }
+
+    async fn sweep(settings: SweepSettings, cluster: Cluster, play: impl AsyncFnOnce(&Self)) {
         let answers = cluster.clone();
-        let (client, log) = answering(move |sent| answers.answer(sent));
+        let (client, log) = client(move |sent| {
+            let answers = answers.clone();
+            async move {
+                let is_page = sent.uri.contains("limit=");
+                tokio::time::sleep(if is_page { answers.page_takes } else { Duration::ZERO }).await;
+                answers.answer(&sent)
+            }
+            .boxed()
+        });
         let (publish, published) = watch::channel(configuration(&[&target()], &["m"]));
         let context = CollectorContext {
             client: client.clone(),
@@ -183,7 +198,7 @@ impl Bench {
             cleaned: CleanedObjects::default(),
         };
         let cleaner = Verdicts(ObjectClient::new(client, "test"));
-        let collector = Collector::new(&context, cleaner, SweepSettings::of_conditions(PATIENCE));
+        let collector = Collector::new(&context, cleaner, settings);
         let CollectorContext { noted, watches, under_way, .. } = context;
         let bench = Self { cluster, log, noted, watches, configuration: publish, under_way };
         tokio::select! {
@@ -228,6 +243,42 @@ async fn what_a_target_left_goes_slowly_then_its_note() {
         assert!(writes.windows(51).all(|some| some[50] - some[0] >= Duration::from_secs(1)), "too fast");
         assert_eq!(bench.lists(), 1);
         assert!(!bench.is_noted());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn blocking_marks_go_within_seconds_in_one_sweep() {
+    let settings = SweepSettings::of_conditions(PATIENCE).with_finalizers();
+    Bench::sweep(settings, Cluster::of(120), async |bench| {
+        tokio::time::sleep(MINUTE).await;
+        bench.say(&[], &["m"]);
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        assert_eq!((bench.lists(), bench.writes().len()), (1, 120));
+        assert!(bench.is_noted(), "a write that was under way may bring another mark");
+        tokio::time::sleep(11 * MINUTE).await;
+        assert_eq!((bench.lists(), bench.writes().len()), (2, 120));
+        assert!(!bench.is_noted());
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn urgent_work_waits_for_one_page_at_most() {
+    let settings = SweepSettings::of_conditions(PATIENCE).with_finalizers();
+    let cluster = Cluster { page_takes: Duration::from_secs(10), ..Cluster::of(100) };
+    Bench::sweep(settings, cluster, async |bench| {
+        let _subscription = subscribe(&bench.watches);
+        hear(&bench.watches, bench.cluster.object("p000"), "1");
+        bench.say(&[], &["m"]);
+        tokio::time::sleep(PATIENCE - Duration::from_secs(1)).await;
+        assert_eq!((bench.lists(), bench.writes().len()), (1, 99), "one is still of the removed target");
+        // It leaves its target, and is due while the first of the two pages is read.
+        hear(&bench.watches, bench.cluster.object("p000"), "2");
+        tokio::time::sleep(Duration::from_secs(14)).await;
+        assert_eq!((bench.lists(), bench.writes().len()), (2, 100));
+        let last = bench.log.lines().pop().unwrap_or_default();
+        assert!(last.contains("continue=second"), "{last}");
     })
     .await;
 }

@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
-use crate::cleanup::judgement::{Judgement, judge};
+use crate::cleanup::known::{Judgement, KnownTargets};
 use crate::cleanup::noted::NotedSelections;
 use crate::client::KindName;
 use crate::config::Configuration;
@@ -61,7 +61,11 @@ impl CollectorContext {
     /// Judges an object that was read with its labels against all targets.
     #[must_use]
     pub fn judge(&self, name: &KindName, object: &LeanObject) -> Judgement {
-        let configuration = self.configuration.borrow();
-        self.noted.read(|noted| judge(noted, configuration.active(), name, object))
+        self.know(|known| known.judge(name, object))
+    }
+
+    /// Calls `ask` with the targets that are known now.
+    pub fn know<R>(&self, ask: impl FnOnce(KnownTargets<'_>) -> R) -> R {
+        self.noted.know(&self.configuration.borrow(), ask)
     }
 }

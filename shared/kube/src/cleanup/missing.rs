@@ -14,15 +14,11 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
-use crate::cleanup::judgement::state_of;
 use crate::cleanup::noted::NotedSelections;
-use crate::cleanup::selections::Selections;
-use crate::config::ActiveTargets;
 use crate::config::Configuration;
 use crate::events::{EventWriter, Notice, NoticeKind};
 use crate::telemetry::health::{Health, Remark};
 use drift_api::names::{TARGETS_LABEL, TRUE};
-use drift_language::TargetState;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TargetLabel {
@@ -68,10 +64,8 @@ impl MissingTargets {
         loop {
             changes.mark_unchanged();
             let now = configuration.borrow_and_update().clone();
-            if now.loaded {
-                let missing = notes.read(|notes| missing_targets(notes, now.active()));
-                signs = self.show(signs, missing, &now);
-            }
+            let missing = notes.know(&now, |known| known.missing());
+            signs = self.show(signs, missing, &now);
             tokio::select! {
                 changed = configuration.changed() => if changed.is_err() { return },
                 // `notes` owns the sender.
@@ -115,14 +109,6 @@ impl MissingTargets {
         let label = TargetLabel { target: target.to_owned() };
         Sign { gauge: self.gauge.clone(), label, sentence, _remark: remark }
     }
-}
-
-/// Returns the targets that are noted, not active, and not known to be removed, each with its last ConfigMap.
-#[must_use]
-pub fn missing_targets(selections: &Selections, active: ActiveTargets<'_>) -> BTreeMap<String, String> {
-    let missing =
-        selections.iter().filter(|(selection, note)| state_of(active, selection, note) == TargetState::Missing);
-    missing.map(|(selection, note)| (selection.target.clone(), note.config_map.clone())).collect()
 }
 
 fn has_problem(configuration: &Configuration, config_map: &str) -> bool {
@@ -183,7 +169,7 @@ mod tests {
         let (one, two) = (target("one"), target("two"));
         let map = one.document.config_map.clone();
         let notes = NotedSelections::default();
-        notes.arrange(configuration(&[&one, &two], &[]).active());
+        notes.arrange(&configuration(&[&one, &two], &[]));
         let (published, receiver) = watch::channel(Arc::new(Configuration::default()));
         let shown = || {
             let text = metrics::text(&registry).unwrap();

@@ -7,23 +7,21 @@
 mod cleaner;
 mod collector;
 mod context;
-mod judgement;
+mod kind_notes;
+mod known;
 mod missing;
 mod noted;
 mod schedule;
-mod scopes;
 mod selections;
-mod snapshot;
 mod unused_notes;
 
-pub use cleaner::{Cleaner, SweepSettings};
+pub use cleaner::{Cleaner, Stage, SweepSettings};
 pub use collector::Collector;
 pub use context::{CleanedObjects, CollectorContext};
-pub use judgement::{Judgement, is_decided, is_in_doubt, judge, state_of};
-pub use missing::{MissingTargets, missing_targets};
+pub use known::{IncompleteScopes, Judgement, KnownTargets};
+pub use missing::MissingTargets;
 pub use noted::{HeldNote, NotedSelections};
 pub use schedule::{Duty, LookEnd, Schedule};
-pub use scopes::IncompleteScopes;
 pub use selections::{Note, Selection, Selections, namespaces_of};
 
 #[cfg(test)]

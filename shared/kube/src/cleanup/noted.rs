@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::cleanup::{Selection, Selections};
-use crate::config::ActiveTargets;
+use crate::cleanup::{KnownTargets, Selection, Selections};
+use crate::config::Configuration;
 use crate::lease::LeaseHandle;
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_language::{Target, TargetState};
@@ -68,11 +68,12 @@ impl NotedSelections {
     }
 
     /// Notes every active target.
-    pub fn arrange(&self, active: ActiveTargets<'_>) {
+    pub fn arrange(&self, configuration: &Configuration) {
         self.notes.send_if_modified(|notes| {
             let before = notes.wanted.clone();
-            active.targets.values().for_each(|target| notes.wanted.add(target));
-            for (target, hashes) in active.forgotten.iter().filter(|(target, _)| is_there(active, target)) {
+            configuration.targets.values().for_each(|target| notes.wanted.add(target));
+            for (target, hashes) in configuration.forgotten.iter().filter(|(target, _)| is_there(configuration, target))
+            {
                 notes.wanted.outlive(target, hashes);
             }
             notes.wanted != before
@@ -93,6 +94,11 @@ impl NotedSelections {
     /// Calls `ask` with all notes.
     pub fn read<R>(&self, ask: impl FnOnce(&Selections) -> R) -> R {
         ask(&self.notes.borrow().wanted)
+    }
+
+    /// Calls `ask` with the targets that are known by all notes and this configuration.
+    pub fn know<R>(&self, configuration: &Configuration, ask: impl FnOnce(KnownTargets<'_>) -> R) -> R {
+        self.read(|notes| ask(KnownTargets::new(notes, configuration)))
     }
 
     /// Removes notes. Returns true if none of them was held.
@@ -167,8 +173,8 @@ impl NotedSelections {
 }
 
 /// Returns true if a ConfigMap has a text of the target.
-fn is_there(active: ActiveTargets<'_>, target: &str) -> bool {
-    matches!(active.state_of(target), Some(TargetState::Live | TargetState::Taken))
+fn is_there(configuration: &Configuration, target: &str) -> bool {
+    matches!(configuration.state_of(target), TargetState::Live | TargetState::Taken)
 }
 
 impl Drop for HeldNote {

@@ -3,9 +3,9 @@
 //! The note of a former name or scope protects objects that no active target selects, and claims in its scope. The list
 //! is counted before labels, because labels change. Pure.
 
+use crate::cleanup::known::KnownTargets;
 use crate::cleanup::selections::Selection;
 use crate::client::KindName;
-use crate::config::ActiveTargets;
 use drift_api::identity::ScopeId;
 use drift_api::object::LeanObject;
 use drift_api::{Claim, CorrectionStatus};
@@ -27,11 +27,9 @@ impl UnusedNotes {
     }
 
     /// Drops the notes that this object needs. `is_marked` if it has a mark that its program must be able to remove.
-    pub(super) fn see(&mut self, active: ActiveTargets<'_>, kind: &KindName, object: &LeanObject, is_marked: bool) {
-        let (namespace, view) = (object.id.namespace.as_deref(), object.view.open());
-        let labels = view.pointer("/metadata/labels");
-        let scope =
-            active.of_kind(kind).find(|target| target.objects.selects(namespace, labels)).map(|target| target.scope.id);
+    pub(super) fn see(&mut self, known: KnownTargets<'_>, kind: &KindName, object: &LeanObject, is_marked: bool) {
+        let namespace = object.id.namespace.as_deref();
+        let scope = known.selecting(kind, object).map(|target| target.scope.id);
         self.notes.retain(|(note, noted)| {
             let is_used = match scope {
                 None => is_marked,

@@ -59,9 +59,10 @@ impl ResolvedKind {
         }
     }
 
-    /// The API path of its objects in one namespace, or in the whole cluster.
-    pub(crate) fn path(&self, namespace: Option<&str>) -> String {
-        DynamicObject::url_path(&self.resource, namespace)
+    /// Returns the API path of its objects in one namespace, or in the whole cluster.
+    #[must_use]
+    pub fn path(&self, namespace: Option<&str>) -> String {
+        DynamicObject::url_path(&self.resource, namespace.filter(|_| self.namespaced))
     }
 
     /// One path for each namespace, or one for the whole cluster.

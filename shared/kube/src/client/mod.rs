@@ -145,6 +145,20 @@ impl CallError {
     }
 }
 
+/// A request that cannot be built.
+impl From<kube::core::request::Error> for CallError {
+    fn from(error: kube::core::request::Error) -> Self {
+        Self::Transport(error.to_string())
+    }
+}
+
+/// A request that cannot be built.
+impl From<http::Error> for CallError {
+    fn from(error: http::Error) -> Self {
+        Self::Transport(error.to_string())
+    }
+}
+
 impl From<kube::Error> for CallError {
     fn from(error: kube::Error) -> Self {
         match error {

@@ -4,7 +4,7 @@
 //! [`WriteError`] tells the writer how to continue.
 
 use kube::api::{GetParams, Patch, PatchParams};
-use kube::core::{DynamicObject, Request, Resource, Status};
+use kube::core::{Request, Status};
 use serde_json::Value;
 
 use crate::client;
@@ -155,8 +155,7 @@ impl ObjectClient {
         let parameters = PatchParams { dry_run: true, ..self.parameters() };
         let patch = Patch::<Value>::Json(patch);
         let request = collection_of(kind, id).patch_subresource("status", &id.name, &parameters, &patch);
-        let request = request.map(escaped).map_err(|error| CallError::Transport(error.to_string()))?;
-        client::request(&self.client, CALL_DEADLINE, request).await
+        client::request(&self.client, CALL_DEADLINE, request.map(escaped)?).await
     }
 
     /// Applies a JSON Patch to the object itself (finalizers).
@@ -189,8 +188,7 @@ impl ObjectClient {
     ) -> Result<LeanObject, CallError> {
         let parameters = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         let request = collection_of(kind, id).patch(&id.name, &parameters, &Patch::Merge(patch));
-        let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
-        self.decoded(request, fields).await
+        self.decoded(request?, fields).await
     }
 
     fn parameters(&self) -> PatchParams {
@@ -216,8 +214,7 @@ impl ObjectClient {
 }
 
 fn collection_of(kind: &ResolvedKind, id: &ObjectId) -> Request {
-    let namespace = if kind.namespaced { id.namespace.as_deref() } else { None };
-    Request::new(DynamicObject::url_path(&kind.resource, namespace))
+    Request::new(kind.path(id.namespace.as_deref()))
 }
 
 #[cfg(test)]

@@ -84,8 +84,7 @@ impl<K: Decode> Pages<K> {
                 true => self.request.list_metadata(&parameters),
                 false => self.request.list(&parameters),
             };
-            let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
-            match client::read_bytes(&self.client, LIST_DEADLINE, request, MAX_ANSWER_BYTES).await {
+            match client::read_bytes(&self.client, LIST_DEADLINE, request?, MAX_ANSWER_BYTES).await {
                 Err(CallError::TooLarge(_)) if self.limit > 1 => self.limit = (self.limit / TOO_LARGE_FACTOR).max(1),
                 other => return other,
             }

@@ -13,8 +13,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::WholeObjects;
-use crate::config::ActiveTargets;
+use crate::client::{KindName, WholeObjects};
 use crate::config::news::{News, ReportedDocuments, texts};
 use crate::events::{EventWriter, Notice};
 use crate::lease::Leadership;
@@ -58,17 +57,28 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Returns the targets that have a text.
+    /// Returns the targets of a kind that have a text.
+    pub fn of_kind<'a>(&'a self, kind: &'a KindName) -> impl Iterator<Item = &'a Arc<Target>> + Clone {
+        self.targets.values().filter(move |target| kind.is_of(&target.objects))
+    }
+
+    /// Returns the state of a target by the ConfigMaps. `None` if they have no text of it.
     #[must_use]
-    pub const fn active(&self) -> ActiveTargets<'_> {
-        let Self { targets, states, whole, forgotten, .. } = self;
-        ActiveTargets { targets, states, whole, forgotten }
+    pub fn text_state_of(&self, target: &str) -> Option<TargetState> {
+        let live = || self.targets.contains_key(target).then_some(TargetState::Live);
+        self.states.get(target).copied().or_else(live)
     }
 
     /// Returns the state of a target. One without a text is missing, unless its note says otherwise.
     #[must_use]
     pub fn state_of(&self, target: &str) -> TargetState {
-        self.active().state_of(target).unwrap_or(TargetState::Missing)
+        self.text_state_of(target).unwrap_or(TargetState::Missing)
+    }
+
+    /// Returns true if a person forgot the target as it has this note.
+    #[must_use]
+    pub fn forgets(&self, target: &str, note_hash: &str) -> bool {
+        self.forgotten.get(target).is_some_and(|hashes| hashes.split(' ').any(|hash| hash == note_hash))
     }
 }
 

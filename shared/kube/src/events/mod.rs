@@ -198,8 +198,7 @@ impl EventTask {
             },
         });
         let request = Request::new(Event::url_path(&(), Some(namespace)))
-            .create(&PostParams::default(), body.to_string().into_bytes())
-            .map_err(|error| CallError::Transport(error.to_string()))?;
+            .create(&PostParams::default(), body.to_string().into_bytes())?;
         client::request::<serde::de::IgnoredAny>(&self.client, EVENT_DEADLINE, request).await?;
         Ok(())
     }

@@ -95,8 +95,7 @@ pub(super) async fn served_versions(client: &kube::Client, group: &str) -> Resul
 
 async fn ask<T: serde::de::DeserializeOwned>(client: &kube::Client, path: &str) -> Result<T, CallError> {
     let request = http::Request::get(path).body(Vec::new());
-    let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
-    client::request(client, CALL_DEADLINE, request).await
+    client::request(client, CALL_DEADLINE, request?).await
 }
 
 #[cfg(test)]

@@ -187,8 +187,7 @@ fn unpublished(kind: &ResolvedKind) -> KindError {
 
 async fn read_definition(client: &kube::Client, name: &str) -> Result<Value, CallError> {
     let request = http::Request::get(format!("{DEFINITIONS}/{name}")).body(Vec::new());
-    let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
-    client::request(client, CALL_DEADLINE, request).await
+    client::request(client, CALL_DEADLINE, request?).await
 }
 
 fn in_version(kind: &ResolvedKind, version: &str) -> ResolvedKind {

@@ -205,8 +205,7 @@ fn in_order<'s, 'n>(served: &'s [String], noted: impl Iterator<Item = &'n str>) 
 /// version before its schema. So a kind without a document may have objects.
 async fn schema_document(client: &kube::Client, resource: &ApiResource) -> Result<Option<Value>, CallError> {
     let request = http::Request::get(schema_path(resource)).body(Vec::new());
-    let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
-    match client::request(client, LIST_DEADLINE, request).await {
+    match client::request(client, LIST_DEADLINE, request?).await {
         Err(error) if error.code() == Some(404) => Ok(None),
         other => other.map(Some),
     }

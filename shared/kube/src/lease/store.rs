@@ -44,7 +44,7 @@ impl LeaseStore {
 
     /// Reads the Lease.
     pub(crate) async fn read(&self) -> Result<StoredLease, CallError> {
-        let request = self.collection().get(&self.name, &GetParams::default()).map_err(unsendable)?;
+        let request = self.collection().get(&self.name, &GetParams::default())?;
         match client::request(&self.client, LEASE_DEADLINE, request).await {
             Ok(object) => Ok(StoredLease::of(object)),
             Err(error) if error.code() == Some(404) => Ok(StoredLease::default()),
@@ -61,7 +61,7 @@ impl LeaseStore {
         } else {
             self.collection().create(&parameters, data)
         };
-        let object = client::request(&self.client, LEASE_DEADLINE, request.map_err(unsendable)?).await?;
+        let object = client::request(&self.client, LEASE_DEADLINE, request?).await?;
         Ok(StoredLease::of(object))
     }
 
@@ -125,8 +125,4 @@ fn record_of(object: &Value) -> LeaseRecord {
         transitions: number("leaseTransitions").unwrap_or(0),
         annotations,
     }
-}
-
-fn unsendable(error: kube::core::request::Error) -> CallError {
-    CallError::Transport(error.to_string())
 }

@@ -389,7 +389,7 @@ async fn a_target_waits_until_its_note_stands() {
     let playing = async {
         let early = tokio::time::timeout(SECOND, board.hold(&target)).await;
         assert!(early.is_err(), "nobody noted it yet");
-        board.arrange(configuration.active());
+        board.arrange(&configuration);
         let held = board.hold(&target).await;
         assert!(noted().contains(r#"\"target\":\"a\""#), "{}", noted());
         let scope = [Selection::of(&target)];
@@ -398,7 +398,7 @@ async fn a_target_waits_until_its_note_stands() {
         assert!(board.forget(&scope));
         assert!(tokio::time::timeout(SECOND, board.hold(&target)).await.is_err(), "it was struck out");
         assert_eq!(noted(), r#""[]""#);
-        board.arrange(configuration.active());
+        board.arrange(&configuration);
         drop(board.hold(&target).await);
     };
     tokio::select! {
@@ -432,7 +432,7 @@ async fn notes_outlive_work_that_is_begun_again() {
         let playing = async {
             if runs == 1 {
                 assert_eq!(board.all(), found, "what stood on the Lease");
-                board.arrange(configuration.active());
+                board.arrange(&configuration);
                 assert!(board.forget(&[Selection::of(&target("done"))]));
             } else {
                 stop.cancel();

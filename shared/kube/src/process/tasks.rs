@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -18,13 +18,19 @@ const MAX_WORKERS: usize = 4;
 /// A task that ran this long resets its backoff.
 pub(crate) const LONG_LIFE: Duration = Duration::from_secs(300);
 
-/// Creates the runtime of a program.
+/// Time for tasks that are still running at the end of a program. They have used up their time to drain.
+const END_DEADLINE: Duration = Duration::from_millis(100);
+
+/// Runs a program on a runtime of its own.
 ///
 /// # Errors
 /// Fails if the operating system provides no threads.
-pub fn runtime() -> std::io::Result<Runtime> {
+pub fn run<T>(program: impl Future<Output = T>) -> std::io::Result<T> {
     let cores = std::thread::available_parallelism().map_or(MAX_WORKERS, std::num::NonZero::get);
-    Builder::new_multi_thread().worker_threads(cores.min(MAX_WORKERS)).enable_all().build()
+    let runtime = Builder::new_multi_thread().worker_threads(cores.min(MAX_WORKERS)).enable_all().build()?;
+    let ended = runtime.block_on(program);
+    runtime.shutdown_timeout(END_DEADLINE);
+    Ok(ended)
 }
 
 /// Runs a task in the background. A panic is logged and cancels `on_panic`.

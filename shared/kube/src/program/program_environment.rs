@@ -86,7 +86,7 @@ impl Site {
     }
 
     /// Checks the required rights in a loop. `at_home` is required until the [`Need`] is dropped.
-    pub fn watch_rights(&self, at_home: Vec<Right>) -> (RightsNeeded, Need) {
+    pub(super) fn watch_rights(&self, at_home: Vec<Right>) -> (RightsNeeded, Need) {
         let rights = RightsNeeded::default();
         let need = rights.need(at_home);
         let part = self.health.part("rights");
@@ -130,8 +130,7 @@ impl Site {
     }
 
     /// Watches the Secrets that are labelled for this program.
-    #[must_use]
-    pub fn watch_secrets(&self, credential: &str) -> Arc<ArcSwap<LabelledSecrets>> {
+    pub(super) fn watch_secrets(&self, credential: &str) -> Arc<ArcSwap<LabelledSecrets>> {
         let part = self.health.part("secrets");
         let (watch, secrets) =
             SecretWatch::new(self.client.clone(), &self.namespace, CREDENTIAL_LABEL, credential, Some(part));
@@ -173,13 +172,17 @@ impl Site {
     }
 
     /// Creates a writer of Events, whose task ends with `stop`.
-    pub fn write_events(&self, registry: &mut Registry, stop: CancellationToken) -> (EventWriter, JoinHandle<()>) {
+    pub(super) fn write_events(
+        &self,
+        registry: &mut Registry,
+        stop: CancellationToken,
+    ) -> (EventWriter, JoinHandle<()>) {
         let (events, task) = event_writer(self.client.clone(), self.manager, &self.instance, registry);
         (events, self.spawn("events", task.run(stop)))
     }
 
     /// Creates the reports of missing targets that are noted on the program's Lease.
-    pub fn tell_of_missing(&self, registry: &mut Registry, events: &EventWriter, lease: &str) -> MissingTargets {
+    pub(super) fn tell_of_missing(&self, registry: &mut Registry, events: &EventWriter, lease: &str) -> MissingTargets {
         let lease = lease_reference(&self.namespace, lease);
         MissingTargets::register(registry, self.health.clone(), events.clone(), lease)
     }

@@ -17,7 +17,7 @@ use crate::subscriptions::ObjectEvent;
 use crate::subscriptions::dispatch::{Command, Dispatch, Effects, Orphan, Subscriber};
 use crate::telemetry::health::{Health, Remark};
 use crate::watch::collection::{Collection, NumberedChange, follow};
-use drift_api::{FieldPaths, SeenObject, Uid};
+use drift_api::{FieldPaths, SeenObject};
 use drift_language::{ObjectSelection, Target};
 
 /// Delay in which subscriptions are collected before the watches are arranged. At startup, and after an edit of many
@@ -87,19 +87,6 @@ impl KindWatches {
         drop(state);
         self.changed.notify_one();
         Subscription { watches: self.clone(), target: name, id, events }
-    }
-
-    /// Returns true if one of `peers`, the active targets of the object's kind, is known to select it. `None` if
-    /// uncertain: one of them has not received all its objects yet, or an inactive target still has the object.
-    #[must_use]
-    pub fn is_selected<'a>(&self, uid: &Uid, mut peers: impl Iterator<Item = &'a str> + Clone) -> Option<bool> {
-        let state = self.state();
-        let mut told = state.dispatch.told(uid);
-        if told.any(|one| peers.clone().any(|peer| peer == &**one)) {
-            return Some(true);
-        }
-        let is_certain = state.dispatch.told(uid).next().is_none() && peers.all(|peer| state.dispatch.is_listed(peer));
-        is_certain.then_some(false)
     }
 
     /// Returns a receiver of objects without a target, from now on. An orphan is reported before its former target

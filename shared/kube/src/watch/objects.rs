@@ -1,6 +1,5 @@
 //! Follows the objects of a kind for a reader only: there is no subscribed target, and nothing is kept.
 
-use kube::core::{DynamicObject, Resource as _};
 use tokio::sync::mpsc;
 
 use crate::client::LeanObjects;
@@ -17,7 +16,7 @@ pub async fn follow_objects(
     namespace: Option<String>,
     (number, changes): (usize, mpsc::Sender<(usize, Change<SeenObject>)>),
 ) {
-    let path = DynamicObject::url_path(&kind.resource, namespace.as_deref());
+    let path = kind.path(namespace.as_deref());
     let collection = Collection { path, label_selector: None, heard: None };
     follow(client, collection, LeanObjects::new(kind, FieldPaths::default()), number, changes).await;
 }

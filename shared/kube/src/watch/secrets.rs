@@ -189,8 +189,7 @@ pub async fn read_secret(
     name: &str,
 ) -> Result<Option<(Option<String>, LabelledSecret)>, CallError> {
     let request = Request::new(Secret::url_path(&(), Some(namespace))).get(name, &GetParams::default());
-    let request = request.map_err(|error| CallError::Transport(error.to_string()))?;
-    match client::request::<Value>(client, CALL_DEADLINE, request).await {
+    match client::request::<Value>(client, CALL_DEADLINE, request?).await {
         Ok(object) => {
             let labels = object.pointer("/metadata/labels");
             let label = labels.and_then(|all| all.get(CREDENTIAL_LABEL)).and_then(Value::as_str);
