@@ -11,7 +11,7 @@ use drift_api::object::status_patch::removal_patch;
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::finalizer_patches::release_patch;
-use drift_kube::cleanup::{Duty, Judgement, LookEnd, Schedule, is_in_doubt, judge};
+use drift_kube::cleanup::{Duty, Judgement, LookEnd, Schedule, Stage};
 use drift_kube::subscriptions::Orphan;
 use drift_kube::{KindName, SweepSettings, UnderWay};
 use json_patch::Patch;
@@ -29,7 +29,9 @@ const KEPT_FOR: Duration = Duration::from_secs(600);
 /// The clean-up of one program.
 pub(crate) struct Collector {
     published: Arc<Published>,
-    sweeps: Vec<Sweep>,
+    /// The marks of the program.
+    marks: &'static [Mark],
+    schedule: Schedule,
 }
 
 /// A mark of ours on objects.
@@ -40,137 +42,139 @@ enum Mark {
     Observed,
 }
 
-/// The removal of one mark.
-struct Sweep {
-    mark: Mark,
-    schedule: Schedule,
-    settings: SweepSettings,
-}
+/// The stages in their order. A program without urgent marks has nothing due in the first.
+const STAGES: [Stage; 2] = [Stage::Urgent, Stage::Last];
 
 impl Collector {
     /// Creates the clean-up of a new process.
     pub(crate) fn of(who: Who) -> Self {
         let conditions = SweepSettings::of_conditions(KEPT_FOR);
-        let sweeps = match who {
-            Who::Poller => vec![Sweep::new(Mark::Observed, conditions)],
-            Who::Controller => vec![
-                Sweep::new(Mark::Finalizer, SweepSettings::of_finalizers()),
-                Sweep::new(Mark::Corrected, conditions),
-            ],
+        let (marks, settings): (&'static [Mark], _) = match who {
+            Who::Poller => (&[Mark::Observed], conditions),
+            Who::Controller => (&[Mark::Finalizer, Mark::Corrected], conditions.with_finalizers()),
         };
-        Self { published: Arc::default(), sweeps }
+        Self { published: Arc::default(), marks, schedule: Schedule::new(settings) }
     }
 
     /// Accepts the targets by their ConfigMaps, and the notes on the Lease.
     pub(crate) fn publish(&mut self, published: Arc<Published>, now: Moment) {
+        let Published { configuration, notes, .. } = &*published;
+        notes.know(configuration, |known| self.schedule.arrange(known, now));
         self.published = published;
-        let Published { configuration, notes, .. } = &*self.published;
-        for sweep in &mut self.sweeps {
-            notes.read(|notes| sweep.schedule.arrange(notes, configuration.active(), now));
-        }
     }
 
     /// Accepts objects without a target.
     pub(crate) fn hear_of(&mut self, orphans: &[Orphan], now: Moment) {
-        for sweep in &mut self.sweeps {
-            let heard = orphans.iter().filter(|orphan| orphan.has_left || sweep.mark.is_on(&orphan.object));
-            for Orphan { kind, object, has_left } in heard.collect::<Vec<_>>() {
-                sweep.schedule.hear_of(kind, &object.id, *has_left, now);
+        for Orphan { kind, object, has_left } in orphans {
+            let stages = if self.marks.contains(&Mark::Finalizer) { &STAGES[..] } else { &STAGES[1..] };
+            let from = stages.iter().find(|stage| *has_left || self.marks_on(object, **stage).next().is_some());
+            if let Some(from) = from {
+                self.schedule.hear_of(kind, &object.id, *from, *has_left, now);
             }
         }
     }
 
     /// Does everything that is due.
     pub(crate) fn collect(&mut self, watch: &Watch, under_way: &UnderWay, scene: &mut Scene<'_>) {
-        let Self { published, sweeps } = self;
-        for sweep in sweeps {
-            while let Some(duty) = sweep.schedule.due(scene.clock.moment) {
+        for stage in STAGES {
+            while let Some(duty) = self.schedule.due(stage, scene.clock.moment) {
                 match duty {
-                    Duty::List(kind, _) => sweep.list(&kind, published, scene),
-                    Duty::KindSweep(kind, ids) => {
+                    Duty::List(kind, _) => self.list(&kind, stage, scene),
+                    Duty::Look(kind, ids) => {
                         for id in ids {
-                            let end = sweep
-                                .doubt(&kind, &id, (published, watch))
-                                .unwrap_or_else(|| sweep.clean(&kind, &id, (published, under_way), scene));
-                            sweep.schedule.end_look(&kind, &id.uid, end, scene.clock.moment);
+                            let end = self
+                                .doubt(&kind, &id, watch)
+                                .unwrap_or_else(|| self.clean(&kind, &id, (stage, under_way), scene));
+                            self.schedule.end_look(&kind, &id.uid, end, scene.clock.moment);
                         }
-                        sweep.strike_out(&kind, published, scene.clock.moment);
+                        self.strike_out(&kind, scene.clock.moment);
                     }
                 }
             }
         }
     }
-}
 
-impl Sweep {
-    const fn new(mark: Mark, settings: SweepSettings) -> Self {
-        Self { mark, schedule: Schedule::new(settings.patience, settings.retries), settings }
+    /// Returns the marks on the object that go in this stage.
+    fn marks_on<'a>(&'a self, object: &'a LeanObject, stage: Stage) -> impl Iterator<Item = Mark> + 'a {
+        let goes = move |mark: &Mark| stage == Stage::Last || *mark == Mark::Finalizer;
+        self.marks.iter().copied().filter(move |mark| goes(mark) && mark.is_on(object))
     }
 
-    fn list(&mut self, kind: &KindName, published: &Published, scene: &Scene<'_>) {
-        for object in scene.api.objects.values().map(with_labels).filter(|object| self.mark.is_on(object)) {
-            if matches!(judged(kind, &object, published), Judgement::Left | Judgement::Undecided) {
-                self.schedule.find(kind, &object.id, scene.clock.moment);
+    fn list(&mut self, kind: &KindName, stage: Stage, scene: &Scene<'_>) {
+        for object in scene.api.objects.values().map(with_labels) {
+            let is_orphan = matches!(self.judged(kind, &object), Judgement::Left | Judgement::Undecided);
+            if is_orphan && self.marks_on(&object, stage).next().is_some() {
+                self.schedule.find(kind, &object.id, stage, scene.clock.moment);
             }
         }
-        self.schedule.end_list(kind);
-        self.strike_out(kind, published, scene.clock.moment);
+        self.schedule.end_list(kind, stage);
+        self.strike_out(kind, scene.clock.moment);
     }
 
-    fn strike_out(&mut self, kind: &KindName, published: &Published, now: Moment) {
-        let finished = if self.settings.is_last { self.schedule.finished(kind) } else { Vec::new() };
+    fn strike_out(&mut self, kind: &KindName, now: Moment) {
+        let finished = self.schedule.finished(kind);
         if !finished.is_empty() {
-            let is_held = !published.notes.forget(&finished);
+            let is_held = !self.published.notes.forget(&finished);
             self.schedule.strike_out(kind, is_held, now);
         }
     }
 
     /// Returns the result of a look that needs no request. `None` if certainly no target selects the object.
-    fn doubt(&self, kind: &KindName, id: &ObjectId, (published, watch): (&Published, &Watch)) -> Option<LookEnd> {
-        let Published { configuration, notes, .. } = published;
-        let peers = || configuration.active().of_kind(kind);
+    fn doubt(&self, kind: &KindName, id: &ObjectId, watch: &Watch) -> Option<LookEnd> {
+        let Published { configuration, notes, .. } = &*self.published;
         let told = watch.told(&id.uid);
-        let is_doubtful =
-            || notes.read(|notes| is_in_doubt(notes, configuration.active(), kind, id.namespace.as_deref()));
-        if peers().any(|peer| told.contains(&peer.name)) {
-            Some(LookEnd::Settled)
-        } else if is_doubtful() {
-            Some(LookEnd::Undecided)
-        } else if !told.is_empty() || !peers().all(|peer| watch.is_listed(&peer.name)) {
-            Some(LookEnd::Unripe)
-        } else {
-            None
+        let told: Vec<Arc<str>> = told.iter().map(|name| Arc::from(&**name)).collect();
+        let listed = |target: &str| watch.is_listed(target);
+        match notes.know(configuration, |known| known.judge_by_watches(kind, id, &told, listed)) {
+            Judgement::Selected => Some(LookEnd::Settled),
+            Judgement::Undecided => Some(LookEnd::Undecided),
+            Judgement::Unlisted => Some(LookEnd::Unripe),
+            Judgement::Left | Judgement::Foreign => None,
         }
     }
 
-    /// Removes the mark if the object still is an orphan.
+    /// Removes the marks of a stage if the object still is an orphan.
     fn clean(
         &self,
         kind: &KindName,
         id: &ObjectId,
-        (published, under_way): (&Published, &UnderWay),
+        (stage, under_way): (Stage, &UnderWay),
         scene: &mut Scene<'_>,
     ) -> LookEnd {
         let Some(_busy) = under_way.begin(&id.uid) else { return LookEnd::Unripe };
-        let live = scene.api.read(&id.name, &id.uid).as_ref().map(with_labels);
-        let Some(live) = live.filter(|live| self.mark.is_on(live)) else { return LookEnd::Settled };
-        match judged(kind, &live, published) {
+        let Some(mut live) = scene.api.read(&id.name, &id.uid).as_ref().map(with_labels) else {
+            return LookEnd::Settled;
+        };
+        let marks: Vec<Mark> = self.marks_on(&live, stage).collect();
+        if marks.is_empty() {
+            return LookEnd::Cleaned;
+        }
+        match self.judged(kind, &live) {
             Judgement::Left => {}
+            Judgement::Unlisted => return LookEnd::Unripe,
             Judgement::Undecided => return LookEnd::Undecided,
             Judgement::Selected | Judgement::Foreign => return LookEnd::Settled,
         }
-        let Some((patch, status)) = self.mark.removal(&live) else { return LookEnd::Settled };
-        match scene.api.patch(&id.name, &patch, status) {
-            Ok(_) => {
-                if self.mark == Mark::Corrected {
-                    scene.outside.disown(&id.uid);
-                    scene.ledger.forget(&id.uid);
+        for mark in marks {
+            let Some((patch, status)) = mark.removal(&live) else { return LookEnd::Settled };
+            match scene.api.patch(&id.name, &patch, status) {
+                Ok(written) => {
+                    if mark == Mark::Corrected {
+                        scene.outside.disown(&id.uid);
+                        scene.ledger.forget(&id.uid);
+                    }
+                    live = with_labels(&written);
                 }
-                LookEnd::Settled
+                Err(Refusal::Gone) => return LookEnd::Settled,
+                Err(_) => return LookEnd::Failed("refused"),
             }
-            Err(Refusal::Gone) => LookEnd::Settled,
-            Err(_) => LookEnd::Failed("refused"),
         }
+        LookEnd::Cleaned
+    }
+
+    fn judged(&self, kind: &KindName, object: &LeanObject) -> Judgement {
+        let Published { configuration, notes, .. } = &*self.published;
+        notes.know(configuration, |known| known.judge(kind, object))
     }
 }
 
@@ -192,10 +196,6 @@ impl Mark {
             Self::Observed => Some((removal_patch(object, conditions.observed.as_ref()?), true)),
         }
     }
-}
-
-fn judged(kind: &KindName, object: &LeanObject, Published { configuration, notes, .. }: &Published) -> Judgement {
-    notes.read(|notes| judge(notes, configuration.active(), kind, object))
 }
 
 fn with_labels(object: &Value) -> LeanObject {

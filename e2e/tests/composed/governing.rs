@@ -98,7 +98,7 @@ impl Governing {
             loaded: true,
             ..Configuration::default()
         };
-        notes.arrange(configuration.active());
+        notes.arrange(&configuration);
         let notes = notes.clone();
         let has_missing = noted.keys().any(|name| !used.contains_key(name));
         Published { configuration, notes, has_missing }
