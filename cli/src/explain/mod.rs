@@ -4,6 +4,8 @@ mod answer_files;
 mod answers;
 mod deleting;
 mod explanation;
+mod guards;
+mod hold_words;
 mod holds;
 mod invalid_answer;
 mod items;
