@@ -42,7 +42,7 @@ impl Words<'_> {
             }
             Held::TemplateFails => with(why.cause(), why, &failing_templates(target, object)),
             Held::GivenUp => named(&stepped_back(target, object)?, why),
-            Held::NoAction => named(&format!("the target has no steps for {}", action(self.facts)), why),
+            Held::NoAction => named(&format!("the target has no steps for {}", action(self.facts).as_str()), why),
             Held::NotVerified => self.unverified(),
             Held::NoVerdict | Held::VerdictUnknown | Held::InSync => self.of_verdict(why),
             Held::AttemptsExhausted if is_contradicted => self.of_verdict(why),

@@ -4,7 +4,7 @@ use drift_api::condition::{ConditionStatus, Verdict};
 use drift_api::held_corrections::{HeldCorrections, Hold};
 use drift_api::object::LeanObject;
 use drift_api::unwritten::Doubt;
-use drift_language::Target;
+use drift_language::{Action, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -61,14 +61,12 @@ impl Default for Leases {
 
 /// What a correction of this verdict would do.
 #[must_use]
-pub(crate) fn action(facts: Facts<'_>) -> &'static str {
-    match facts.verdict.reason {
-        _ if facts.object.deleting => "delete",
-        _ if facts.target.correct.actions().nudge => "nudge",
-        reason if reason.is_absence() => "create",
-        _ if facts.verdict.tag.replace => "replace",
-        _ => "update",
+pub(crate) fn action(facts: Facts<'_>) -> Action {
+    let Facts { target, object, verdict, .. } = facts;
+    if object.deleting {
+        return Action::Delete;
     }
+    target.correct.actions().against(verdict.reason, verdict.tag.replace)
 }
 
 /// Everything that holds a correction, or a deletion, one sentence each; nothing where it would follow.

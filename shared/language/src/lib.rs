@@ -52,7 +52,7 @@ pub use spec::polling::Confirm;
 pub use spec::requirements::Requirement;
 pub use spec::selector::LabelSelector;
 pub use spec::status_fields::StatusTemplates;
-pub use systems::actions::Actions;
+pub use systems::actions::{Action, ActionSteps, Actions};
 pub use systems::http::auth::Auth;
 pub use systems::http::auth::aws_sig_v4::{AwsKeys, AwsRole, AwsSigV4};
 pub use systems::http::auth::challenge::Challenge;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use drift_api::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
 use drift_api::{JobStage, LeanObject, TransitionTime};
-use drift_language::{JobCorrect, JobTemplate, Target};
+use drift_language::{JobCorrect, Target};
 use drift_systems::RefusalReason;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -118,7 +118,7 @@ impl CorrectionJob {
         correction: &Correction,
     ) -> Result<Self, Unrenderable> {
         let action = correction.action.as_str();
-        let Some(template) = template_of(job, correction.action) else {
+        let Some(template) = job.steps_of(correction.action).iter().next() else {
             return Err(Unrenderable::new(format!("correct has no {action}")));
         };
         let Some(namespace) = object.id.namespace.as_deref() else {
@@ -190,15 +190,6 @@ impl CorrectionJob {
             Refusal { code: Code::Job, because: Some(RefusalReason::own(format!("{}: {because}", self.name))) };
         let did_nothing = matches!(end, JobEnd::NeverStarted { ran_nothing: true } | JobEnd::Foreign);
         StepOutcome::Refused { refusal, did_nothing }
-    }
-}
-
-const fn template_of(job: &JobCorrect, action: Action) -> Option<&JobTemplate> {
-    match action {
-        Action::Create => job.create.as_ref(),
-        Action::Update => job.update.as_ref(),
-        Action::Delete => job.delete.as_ref(),
-        Action::Replace | Action::Nudge => None,
     }
 }
 
