@@ -9,7 +9,8 @@ mod hold_words;
 mod holds;
 mod invalid_answer;
 mod items;
-mod masking;
+mod markup;
+mod masker;
 mod polling;
 mod request_body;
 mod requests;
@@ -37,7 +38,7 @@ use crate::kinds::named_objects::one_object;
 use crate::targets::known::{KnownTarget, LiveTargets, UNKNOWN_TARGET, ambiguity};
 use crate::targets::{FoundObject, find_object, live_targets};
 use answer_files::try_files;
-use answers::{answers, concealed};
+use answers::answers;
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::credentials::Credentials;
 use drift_poller::engine::judgement::drift::Subject;
@@ -49,6 +50,7 @@ use drift_poller::engine::judgement::verdict::{Basis, Known, reach_verdict};
 use drift_poller::engine::judgement::without_effect::note_no_effect;
 use holds::{Leases, holds};
 use invalid_answer::describe;
+use masker::Masker;
 use polling::{Polled, outside, poll};
 use requests::asked;
 
@@ -57,7 +59,7 @@ pub use explanation::{Explanation, Poll, Shown};
 pub use holds::Facts;
 pub(crate) use holds::action;
 pub use invalid_answer::answer_lines;
-pub use masking::{differing, observed};
+pub use masker::{differing, observed};
 pub use steps::steps;
 
 /// Shown at the end of `--help`.
@@ -280,7 +282,8 @@ fn judge(
 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
     // A later request may contain what an answer repeats.
-    let asked = asked(target, polled).iter().map(|line| concealed(subject, line)).collect();
+    let masker = Masker::outside().hiding_credentials(subject);
+    let asked = asked(target, polled).iter().map(|line| masker.line(line)).collect();
     let observed = match &polled.observed {
         Ok(Observation::Present(value)) => Shown::Present(observed(target, subject, value)),
         Ok(Observation::Absent) => Shown::Absent,

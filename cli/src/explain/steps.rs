@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::holds::{Facts, action};
 use super::items::{named, of_items};
-use super::masking::masked;
+use super::masker::Masker;
 use super::requests::{credential, http_lines};
 use drift_poller::engine::object::deletion::{Ending, ending_of};
 
@@ -28,9 +28,9 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
         return Vec::new();
     };
     let whole = object.view.open();
-    let view = masked(&whole, None);
+    let view = masked(&whole);
     let unmasked = target.desired_state_of(&whole).ok().map(|desired| desired.value);
-    let desired = unmasked.as_ref().map(|unmasked| masked(unmasked, Some(target.compare.rules.root())));
+    let desired = unmasked.as_ref().map(|unmasked| Masker::of_object(Some(target.compare.rules.root())).json(unmasked));
     let action = action(facts);
     let (anew, told) = (DifferingFields::every(), &verdict.tag.fields);
     // Without steps of its own the resource is taken away and made anew.
@@ -50,6 +50,10 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     // Whether a step is sent follows from what is there, not from what may be shown.
     let real = Variables { object: &whole, desired: unmasked.as_ref(), ..shown };
     of_destination(destination, action, (target, &object.id.uid), Seen { shown: &shown, real: &real })
+}
+
+fn masked(value: &Value) -> Value {
+    Masker::of_object(None).json(value)
 }
 
 /// The variables of steps: masked, and as they are.
@@ -84,14 +88,14 @@ fn of_destination(
             let manifest_of = |variables: &Variables<'_>| {
                 read.render(variables.object).and_then(|resource| kubernetes.render(&resource, uid, variables))
             };
-            let line = |manifest| format!("{verb} {}", masked(&manifest, None));
+            let line = |manifest| format!("{verb} {}", masked(&manifest));
             vec![manifest_of(variables).map_or_else(|error| unknown(&error, manifest_of(real)), line)]
         }
         Destination::Nudge(nudge) => {
             let patch = nudge.render(variables).map(Value::Object);
             vec![patch.map_or_else(
                 |error| unknown(&error, nudge.render(real)),
-                |patch| format!("patch the object with {}", masked(&patch, None)),
+                |patch| format!("patch the object with {}", masked(&patch)),
             )]
         }
     }
@@ -116,7 +120,9 @@ fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: S
         return vec![format!("{name}skipped, since its `when` does not hold")];
     }
     let lines_of = |variables: &Variables<'_>| match step.request.render(variables) {
-        Ok(request) => http_lines(&request).into_iter().chain(credential.map(str::to_owned)).collect(),
+        Ok(request) => {
+            http_lines(&request, Masker::outside()).into_iter().chain(credential.map(str::to_owned)).collect()
+        }
         Err(error) => {
             let real = Variables { item: variables.item, ..*seen.real };
             vec![without_answers(step, all).unwrap_or_else(|| unknown(&error, step.request.render(&real)))]
@@ -166,8 +172,7 @@ fn of_change(step: &LdapStep, seen: Seen<'_>) -> String {
 
 fn of_job(job: &JobTemplate, seen: Seen<'_>) -> String {
     let rendered = job.render(seen.shown);
-    rendered
-        .map_or_else(|error| unknown(&error, job.render(seen.real)), |spec| format!("a Job: {}", masked(&spec, None)))
+    rendered.map_or_else(|error| unknown(&error, job.render(seen.real)), |spec| format!("a Job: {}", masked(&spec)))
 }
 
 /// The line of a step that cannot be rendered from the masked values; `real` is the result with the values themselves.
