@@ -32,11 +32,12 @@ use drift_language::{Source, Target, to_yaml};
 
 use crate::check::files::is_standard_input;
 use crate::check::{TriedFiles, read_tried};
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::one_object;
+use crate::session::Session;
 use crate::targets::known::{KnownTarget, LiveTargets, UNKNOWN_TARGET, ambiguity};
-use crate::targets::{FoundObject, find_object, live_targets};
+use crate::targets::{FoundObject, find_object};
 use answer_files::try_files;
 use answers::answers;
 use drift_poller::engine::judgement::comparison::compare;
@@ -144,10 +145,10 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitStatus, CommandError
         return Ok(status_of(&explanation));
     }
     block_on(async {
-        let client = connect(&settings.targets.cluster).await.map_err(with_hint)?;
+        let session = Session::open(&settings.targets).await.map_err(with_hint)?;
         let mut before: Option<Explanation> = None;
         loop {
-            match Box::pin(explain(&client, settings, (kind, name), &tried.targets)).await {
+            match Box::pin(explain(&session, settings, (kind, name), &tried.targets)).await {
                 // A watch goes on after an error.
                 Err(error) if before.is_some() => writeln!(anstream::stderr(), "error: {error}")?,
                 explanation => {
@@ -200,15 +201,15 @@ fn print(explanation: &Explanation, before: Option<&Explanation>, output: Explai
 }
 
 async fn explain(
-    client: &kube::Client,
+    session: &Session<'_>,
     settings: &ExplainSettings,
     (kind, name): (&str, &str),
     tried: &[Arc<Target>],
 ) -> Result<Explanation, CommandError> {
-    let TargetsSettings { targets_namespace: home, poller_lease, cluster } = &settings.targets;
+    let client = &session.client;
     let is_deployed = settings.files.is_empty();
     let live = match is_deployed {
-        true => live_targets(client, &settings.targets).await?,
+        true => session.live_targets().await?,
         false => LiveTargets::tried(tried.to_vec()),
     };
     let place = (settings.place.namespace(client), name);
@@ -229,8 +230,7 @@ async fn explain(
     }
     let rendered = appraise(&target, &object);
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
-    let (outside, exchanges) =
-        Box::pin(outside((cluster, client), (home, &settings.projected_tokens), &target)).await?;
+    let (outside, exchanges) = Box::pin(outside(session, &settings.projected_tokens, &target)).await?;
     let polled = Box::pin(poll((&outside, &exchanges), &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
     let view = object.view.open();
@@ -238,10 +238,8 @@ async fn explain(
     let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
     let found = compare(&target, subject, polled.observed.clone());
     let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
-    let leases = Leases {
-        poller: read_lease(client, home, poller_lease).await,
-        controller: read_lease(client, home, &settings.controller_lease).await,
-    };
+    let leases =
+        Leases { poller: session.poller_lease().await, controller: session.lease(&settings.controller_lease).await };
     let facts = Facts { target: &target, is_deployed, object: &object, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
     let mut causes = outside.troubles.causes(&target.name);

@@ -81,22 +81,25 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         for (key, message) in target.unobserved() {
             warn(&["spec", "compare", "desired", &key], &message);
         }
-    }
-    for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode.corrects()) {
-        let actions = target.correct.actions();
-        let half = match (actions.create, actions.update) {
-            (false, true) => Some(("update", "create: a missing resource is reported and never created")),
-            (true, false) if !target.replaces_all() && !target.settles_all() => {
-                Some(("create", "update: a difference is reported and never corrected"))
-            }
-            _ => None,
-        };
-        if let Some((has, lacks)) = half {
-            let place = document.places.of_key(&["spec", "correct", target.correct.key().unwrap_or_default(), has]);
-            remarks.push(document.remark(Severity::Warning, place, format!("it has {has} without {lacks}")));
+        if let Some((has, lacks)) = half(target) {
+            let section = target.correct.key().unwrap_or_default();
+            warn(&["spec", "correct", section, has], &format!("it has {has} without {lacks}"));
         }
     }
     remarks
+}
+
+/// Returns the half of its corrections that a target has, and the one that it lacks.
+fn half(target: &Target) -> Option<(&'static str, &'static str)> {
+    let actions = target.correct.actions();
+    match (actions.create, actions.update) {
+        _ if !target.correct.mode.corrects() => None,
+        (false, true) => Some(("update", "create: a missing resource is reported and never created")),
+        (true, false) if !target.replaces_all() && !target.settles_all() => {
+            Some(("create", "update: a difference is reported and never corrected"))
+        }
+        _ => None,
+    }
 }
 
 /// Returns true if the controller has to read the Secrets of all namespaces.
