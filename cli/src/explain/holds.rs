@@ -79,7 +79,8 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     if object.conditions.are_of_newer_version() || !is_held_by_us {
         return told;
     }
-    if !object.deleting && !(facts.is_drifted() && target.correct.mode.corrects()) {
+    let is_due = object.deleting || facts.is_drifted() && target.correct.mode.corrects();
+    if !is_due {
         // Nothing follows. What was found just now may still be by another text than the poller's.
         return other_text(facts, leases, now).into_iter().chain(told).collect();
     }
