@@ -1,7 +1,7 @@
 //! The controller's guards, asked about one object from outside.
 //!
-//! The memory of the running controller is not known here: delays, limits, other objects and unfinished lists. Its Lease
-//! lists what follows from them.
+//! The memory of the running controller is not known here: delays, limits, other objects and unfinished lists. Its
+//! Lease lists what follows from them.
 
 use drift_api::condition::{ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, Placed, SecretMarks};
 use drift_api::held_corrections::Held;

@@ -1,4 +1,5 @@
-//! The correction that would follow a verdict, and what holds it: the controller's guards, and the Leases of both programs.
+//! The correction that would follow a verdict, and what holds it: the controller's guards, and the Leases of both
+//! programs.
 
 use drift_api::condition::{ConditionStatus, Verdict};
 use drift_api::held_corrections::{HeldCorrections, Hold};
@@ -153,7 +154,8 @@ fn unattested(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<Unatt
     let because = |sentence: &str| Some(Unattested { sentence: sentence.to_owned(), is_unwritten: false });
     let Some(attestations) = attestations(lease.as_ref(), now) else {
         return because(
-            "no poller holds its Lease at the moment, so no poller confirms the verdict: look at the Pods of drift-poller",
+            "no poller holds its Lease at the moment, so no poller confirms the verdict: look at the Pods of \
+             drift-poller",
         );
     };
     if let Some(other) = other_text(facts, leases, now) {

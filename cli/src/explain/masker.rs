@@ -1,5 +1,5 @@
-//! The mask over everything that `explain` shows: known secrets, places that rules redact, and names and texts that look
-//! like a credential's.
+//! The mask over everything that `explain` shows: known secrets, places that rules redact, and names and texts that
+//! look like a credential's.
 
 use drift_api::secrets::secret_lines::redacted;
 use drift_api::secrets::secret_names::is_named_like_a_secret;

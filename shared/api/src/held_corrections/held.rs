@@ -1,12 +1,13 @@
-//! Reasons for doing nothing for an object: the controller's guards, the label of its metric, the entries on its Lease and
-//! the sentences of commands all use this one set.
+//! Reasons for doing nothing for an object: the controller's guards, the label of its metric, the entries on its Lease
+//! and the sentences of commands all use this one set.
 
 use crate::condition::CorrectedReason;
 use crate::requests::job::JobStage;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal,)+) => {
-        /// Reason why nothing is done now. First those of the controller's guards, in the order in which each is first asked for.
+        /// Reason why nothing is done now. First those of the controller's guards, in the order in which each is first
+        /// asked for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Held { $($(#[$doc])* $variant,)+ }
 

@@ -34,7 +34,8 @@ impl Places {
         node.is_some()
     }
 
-    /// Returns the line and column at which the document names a Secret of the programs' namespace, or of its beginning.
+    /// Returns the line and column at which the document names a Secret of the programs' namespace, or of its
+    /// beginning.
     #[must_use]
     pub fn of_secret(&self, name: &str) -> (usize, usize) {
         let at = self.root.as_ref().and_then(|root| secret_reference(root, name));
