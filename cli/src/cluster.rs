@@ -7,13 +7,11 @@ use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings, ObjectPages};
-use drift_kube::config::list_config_maps;
 use drift_kube::kinds::{KindError, locate_served_kind, locate_writable_kind};
 use drift_kube::program::settings::{parse_lease_name, parse_namespace};
 use drift_language::ObjectSelection;
-use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::GetParams;
-use kube::core::{Request, Resource};
+use kube::core::Request;
 use serde_json::Value;
 
 use crate::ending::CommandError;
@@ -87,15 +85,6 @@ pub(crate) fn unanswered(what: &str, error: &CallError) -> CommandError {
     CommandError::CannotTell(format!("{what}: {error}"))
 }
 
-/// The ConfigMaps with the targets of a namespace.
-///
-/// # Errors
-/// When they cannot be read.
-pub(crate) async fn target_maps(client: &kube::Client, namespace: &str) -> Result<Vec<Value>, CommandError> {
-    let listed = list_config_maps(client, namespace).await;
-    listed.map_err(|error| unanswered(&format!("the targets in namespace {namespace}"), &error))
-}
-
 /// The kind of a target for reads, as the API server serves it, in any version.
 ///
 /// # Errors
@@ -167,15 +156,6 @@ pub(crate) async fn read_object(
 ) -> Result<Option<Value>, CommandError> {
     let path = kind.path(Some(namespace));
     get(client, &path, name).await.map_err(|error| unanswered(&format!("{} {name}", kind.resource.kind), &error))
-}
-
-/// A program's Lease; `None` where there is none.
-///
-/// # Errors
-/// A sentence, when it cannot be read.
-pub(crate) async fn read_lease(client: &kube::Client, namespace: &str, name: &str) -> Result<Option<Value>, String> {
-    let read = get(client, &Lease::url_path(&(), Some(namespace)), name).await;
-    read.map_err(|error| format!("the Lease {name} in namespace {namespace} cannot be read: {error}"))
 }
 
 /// Says on stderr what does not keep the command from its work.

@@ -20,6 +20,7 @@ mod kinds;
 mod ownership;
 mod rbac;
 mod request;
+mod session;
 mod suspend;
 mod targets;
 mod version;

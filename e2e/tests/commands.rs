@@ -124,7 +124,7 @@ async fn explain_says_what_a_poll_finds_and_what_holds() -> Result<()> {
             "differs     /upstream desired \"127.0.0.1:9\", observed \"127.0.0.1:10\"",
             "verdict     driftObserved True/FieldsDiffer: 1 field differs",
             "stands      driftObserved ",
-            "was not created for this object",
+            "was there before this object",
             "no controller holds its Lease",
         ] {
             ensure!(differs.output.contains(expected), "{expected}: {differs:?}");

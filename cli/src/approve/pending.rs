@@ -5,7 +5,7 @@ use drift_api::condition::{ObservedReason, Tag, Verdict, closed_text};
 use drift_api::identity::ResourceName;
 use drift_api::object::LeanObject;
 use drift_api::printable::printable;
-use drift_language::{Mode, Target};
+use drift_language::{Action, Mode, Target};
 
 use crate::explain::{Facts, action, steps};
 
@@ -54,13 +54,13 @@ pub(super) fn pending(target: &Target, object: &LeanObject) -> Pending {
     let facts = Facts { target, is_deployed: true, object, verdict: &verdict };
     let view = object.view.open();
     let action = action(facts);
-    let resumes = (action == "create" || target.correct.runs_jobs()) && record.is_interrupted();
+    let resumes = (action == Action::Create || target.correct.runs_jobs()) && record.is_interrupted();
     let identity = match target.identity_of(&view) {
         Ok(identity) => identity.into(),
         Err(error) => return Pending::Unclear(format!("the name of the external resource cannot be told: {error}")),
     };
     let correction = ApprovedCorrection {
-        action,
+        action: action.as_str(),
         number: object.conditions.correction() + u64::from(!resumes),
         resource: &ResourceName { scope: target.scope.id, identity },
         desired_hash: target.desired_state_of(&view).ok().map(|desired| desired.hash),

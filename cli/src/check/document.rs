@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use drift_language::{DocumentName, FoundDocument, HolderLabel, find_documents};
+use drift_language::{DocumentName, FoundDocument, HolderLabel, Places, find_documents};
 
 /// A text that people wrote, and what they call it.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Source {
 pub(crate) struct Document {
     pub(super) name: DocumentName,
     pub(super) text: String,
+    /// The places in the text.
+    pub(super) places: Places,
     pub(super) source: Arc<Source>,
     /// Its place in the source; `None` if it is the whole source.
     pub(super) found: Option<FoundDocument>,
@@ -60,7 +62,8 @@ impl Document {
     /// A document that is all of its source, under the name by which the catalogue is to know it.
     #[must_use]
     pub(crate) fn whole(name: DocumentName, source: Source) -> Self {
-        Self { name, text: source.text.clone(), source: Arc::new(source), found: None }
+        let (text, places) = (source.text.clone(), Places::of(&source.text));
+        Self { name, text, places, source: Arc::new(source), found: None }
     }
 
     /// The document that has this name.
@@ -114,7 +117,8 @@ pub(crate) fn documents_of(sources: Vec<Source>) -> Vec<Document> {
                 name.config_map = format!("{} (document {})", name.config_map, number + 1);
             }
             let (text, source) = (found.text.clone(), source.clone());
-            documents.push(Document { name, text, source, found: Some(found) });
+            let places = Places::of(&text);
+            documents.push(Document { name, text, places, source, found: Some(found) });
         }
     }
     documents

@@ -7,8 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use drift_api::names::{TARGETS_LABEL, TRUE};
-use drift_language::place_of_key;
-use drift_language::place_of_secret;
 use drift_language::{Catalogue, CreationTimes, HolderLabel, Problem, Refused, Target, Texts, TypeMistake};
 
 pub(crate) use rates::{Rate, requests_of, total_rates};
@@ -77,12 +75,12 @@ impl Report {
 
     /// The same about the key at a path of the document, or the nearest one above it.
     pub(crate) fn say_at(&mut self, document: &Document, path: &[&str], said: (Severity, String)) {
-        self.say_here(document, place_of_key(&document.text, path), said);
+        self.say_here(document, document.places.of_key(path), said);
     }
 
     /// The same about the place where the document names a Secret.
     pub(crate) fn say_of_secret(&mut self, document: &Document, name: &str, said: (Severity, String)) {
-        self.say_here(document, place_of_secret(&document.text, name), said);
+        self.say_here(document, document.places.of_secret(name), said);
     }
 
     /// Adds errors of templates that do not fit the kind of the document's target.

@@ -9,10 +9,11 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_api::printable::is_printable;
 
 use super::candidates::follow;
-use crate::cluster::{TargetsSettings, block_on, connect, each_object};
+use crate::cluster::{TargetsSettings, block_on, each_object};
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
-use crate::targets::{known_kinds, live_targets};
+use crate::session::Session;
+use crate::targets::known_kinds;
 
 /// Time that a person waits for an answer to a press of the tab key.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -111,27 +112,27 @@ fn settings(words: &[String], sought: &Sought) -> TargetsSettings {
 }
 
 async fn ask(settings: &TargetsSettings, sought: &Sought, place: &Place) -> Result<BTreeSet<String>, CommandError> {
-    let client = connect(&settings.cluster).await?;
-    let live = live_targets(&client, settings).await?;
+    let session = Session::open(settings).await?;
+    let (client, live) = (&session.client, session.live_targets().await?);
     let (kind, is_pair) = match sought {
         Sought::Targets => return Ok(live.good.iter().map(|target| target.name.clone()).collect()),
         Sought::Kinds => {
-            let (known, _) = known_kinds(&client, &live).await?;
+            let (known, _) = known_kinds(client, &live).await?;
             return Ok(known.into_iter().map(|one| one.kind.resource.plural).collect());
         }
         Sought::Objects(kind, is_pair) => (kind, *is_pair),
     };
-    let (meant, mut names) = (KindWord::look_up(&client, kind).await, BTreeSet::new());
+    let (meant, mut names) = (KindWord::look_up(client, kind).await, BTreeSet::new());
     let namespace = place.namespace.as_deref().unwrap_or_else(|| client.default_namespace());
     let namespace = (!place.all_namespaces).then_some(namespace);
-    for one in known_kinds(&client, &live).await?.0.iter().filter(|one| meant.means(&one.kind)) {
+    for one in known_kinds(client, &live).await?.0.iter().filter(|one| meant.means(&one.kind)) {
         let look = |seen: &SeenObject| {
             let name = &seen.object.id.name;
             names.insert(if is_pair { format!("{kind}/{name}") } else { name.to_string() });
         };
         let fields = (namespace, FieldPaths::default());
         // Names of one target are better than none.
-        let _ = each_object(&client, (&one.objects, &one.kind), fields, look).await;
+        let _ = each_object(client, (&one.objects, &one.kind), fields, look).await;
     }
     Ok(names)
 }

@@ -13,9 +13,9 @@ use http::{HeaderMap, StatusCode};
 
 use super::explanation::Explanation;
 use super::holds::{Facts, stated_holds};
+use super::masker::Masker;
 use super::polling::{Polled, first_request};
 use super::requests::session_values::session_values;
-use super::requests::url_text;
 use super::steps::steps;
 use super::tried_object::tried_object;
 use super::{judge, shown};
@@ -150,8 +150,9 @@ fn answered<T>(
             Progress::Ask(request) => asked.push(*request),
         }
     }
-    let hidden = session_values(target, &exchanged(asked, answers));
-    let shown = |request: &HttpRequest| format!(" with {} {}", request.method, url_text(&request.url, &hidden));
+    let sessions = session_values(target, &exchanged(asked, answers));
+    let masker = Masker::outside().hiding_sessions(&sessions);
+    let shown = |request: &HttpRequest| format!(" with {} {}", request.method, masker.url(&request.url));
     let next = asked.last().map(shown).unwrap_or_default();
     Err(format!("the read goes on{next}: give that answer too, by one more --answer"))
 }

@@ -2,15 +2,12 @@
 //! be saved for `--answer`.
 
 use drift_api::printable::printable;
-use drift_api::secrets::secret_texts::{REDACTED, holds_secret};
-use drift_api::secrets::session_names::sets_session;
-use drift_language::{SecretValues, Target};
+use drift_language::Target;
 use drift_poller::engine::judgement::drift::Subject;
 use drift_systems::{HttpReply, RecordedExchange, ReplyBody};
 use serde_json::{Value, json};
 
-use super::masking::masked_outside;
-use super::request_body::{concealed as without_values, masked_text};
+use super::masker::Masker;
 use super::requests::session_values::session_values;
 
 /// The headers that are shown. They explain an answer, and hold no credential.
@@ -40,26 +37,24 @@ pub struct Answer {
 /// Returns the answers of a read, in order.
 pub(super) fn answers(target: &Target, subject: Subject<'_>, exchanges: &[RecordedExchange]) -> Vec<Answer> {
     let replies = exchanges.iter().filter_map(|exchange| exchange.reply.as_ref());
-    let hidden = session_values(target, exchanges);
-    replies.map(|reply| Answer::without(&hidden, target, subject, reply)).collect()
+    let sessions = session_values(target, exchanges);
+    let masker = Masker::outside().hiding_credentials(subject).hiding_sessions(&sessions);
+    replies.map(|reply| Answer::shown(masker, target, reply)).collect()
 }
 
 impl Answer {
     /// The answer as it may be shown.
     #[must_use]
     pub fn of(target: &Target, subject: Subject<'_>, reply: &HttpReply) -> Self {
-        Self::without(&SecretValues::default(), target, subject, reply)
+        Self::shown(Masker::outside().hiding_credentials(subject), target, reply)
     }
 
-    /// The answer without these values.
-    fn without(hidden: &SecretValues, target: &Target, subject: Subject<'_>, reply: &HttpReply) -> Self {
+    fn shown(masker: Masker<'_>, target: &Target, reply: &HttpReply) -> Self {
         let header = |name: &&'static str| {
             let value = reply.headers.get(*name)?;
-            let text = without_values(hidden, &concealed(subject, value.to_str().unwrap_or(REDACTED)));
-            let is_secret = holds_secret(&text) || sets_session(&text);
-            Some((*name, if is_secret { REDACTED.to_owned() } else { text }))
+            Some((*name, masker.header(value.to_str().ok())))
         };
-        let mut body = shown_body(hidden, target, subject, &reply.body);
+        let mut body = shown_body(masker, target, &reply.body);
         let end = body.as_ref().map_or(0, |text| text.floor_char_boundary(MAX_SHOWN));
         let is_cut = body.as_ref().is_ok_and(|text| end < text.len());
         if let Ok(text) = &mut body {
@@ -92,26 +87,8 @@ impl Answer {
     }
 }
 
-/// The value without the credentials of the read.
-fn without_credentials(subject: Subject<'_>, value: Value) -> Value {
-    match subject.credentials {
-        Some(credentials) => credentials.values().conceal(&value, REDACTED),
-        None => value,
-    }
-}
-
-/// The text without the credentials of the read.
-pub(super) fn concealed(subject: Subject<'_>, text: &str) -> String {
-    subject.credentials.map_or_else(|| text.to_owned(), |credentials| without_values(credentials.values(), text))
-}
-
 /// Returns the body without secrets, or why it is not shown. Each place that shows an answer shows this text.
-pub(super) fn shown_body(
-    hidden: &SecretValues,
-    target: &Target,
-    subject: Subject<'_>,
-    body: &ReplyBody,
-) -> Result<String, String> {
+pub(super) fn shown_body(masker: Masker<'_>, target: &Target, body: &ReplyBody) -> Result<String, String> {
     let bytes = match body {
         ReplyBody::Whole(bytes) => bytes,
         ReplyBody::TooLarge => return Err("a body above read.http.maxBytes".to_owned()),
@@ -123,16 +100,14 @@ pub(super) fn shown_body(
         return Err("the body is not shown, because a rule of the target redacts fields".to_owned());
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return Err(format!("a body of {} bytes", bytes.len())) };
-    let text = concealed(subject, text);
+    let text = masker.answer(text);
     Ok(match serde_json::from_str::<Value>(&text) {
-        // Once more, because a credential may be escaped in the text.
+        // A credential may be escaped in the text.
         Ok(json) => {
-            let shown = masked_outside(&hidden.conceal(&without_credentials(subject, json.clone()), REDACTED));
+            let shown = masker.json(&json);
             if shown == json { text } else { shown.to_string() }
         }
-        Err(_) => {
-            masked_text(&text).split('\n').map(|line| without_values(hidden, line)).collect::<Vec<_>>().join("\n")
-        }
+        Err(_) => masker.text(&text),
     })
 }
 

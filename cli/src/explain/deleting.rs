@@ -5,7 +5,7 @@
 //! identity are known to the controller alone.
 
 use drift_api::condition::CorrectedReason;
-use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
+use drift_api::names::FINALIZER;
 use drift_api::object::LeanObject;
 use drift_language::Target;
 use jiff::Timestamp;
@@ -78,56 +78,11 @@ impl Deletion {
     }
 }
 
-/// What holds the deletion outside, by what the target and the object say; nothing where none is due.
-pub(super) fn deletion_holds(target: &Target, object: &LeanObject, now: Timestamp) -> Vec<String> {
-    if ending_of(target, object) != Ending::Deleted {
-        return Vec::new();
-    }
-    let mut held: Vec<_> = suspension(target, object).into_iter().collect();
-    held.extend(paused(object).into_iter().chain(requirement(target, object)));
-    if let Err(error) = target.identity_of(&object.view.open()) {
-        held.push(format!("the name of the external resource is unknown: {error}"));
-    }
-    held.extend(window(target, object, now));
-    held.extend(last_try(object));
-    held
-}
-
-/// The sentence for a suspended target.
-pub(super) fn suspended(target: &Target) -> String {
-    format!("the target is suspended: no polls and no corrections until `unsuspend {}`", target.name)
-}
-
-/// The sentence for a paused object.
-pub(super) fn paused(object: &LeanObject) -> Option<String> {
-    object.paused.then(|| format!("the object is paused by its annotation {PAUSED_ANNOTATION}"))
-}
-
-/// The sentence for closed windows.
-pub(super) fn window(target: &Target, object: &LeanObject, now: Timestamp) -> Option<String> {
-    target.correct.window_hold(object, now).map(|hold| hold.sentence)
-}
-
-fn suspension(target: &Target, object: &LeanObject) -> Option<String> {
-    if target.suspend {
-        return Some(suspended(target));
-    }
-    match target.is_suspended_for(&object.view.open()) {
-        Ok(false) => None,
-        Ok(true) => Some("the target's `suspendWhen` holds for it".to_owned()),
-        Err(error) => Some(format!("whether the target is suspended for it is unknown: {error}")),
-    }
-}
-
-fn requirement(target: &Target, object: &LeanObject) -> Option<String> {
-    match target.unmet_requirement(&object.view.open()) {
-        Ok(unmet) => unmet.map(|otherwise| format!("a requirement of the target does not hold for it: {otherwise}")),
-        Err(error) => Some(format!("whether the target's requirements hold for it is unknown: {error}")),
-    }
-}
-
 /// How the last try ended, where it was one of this deletion, which counts as an edit.
-fn last_try(object: &LeanObject) -> Option<String> {
+pub(super) fn last_try(target: &Target, object: &LeanObject) -> Option<String> {
+    if ending_of(target, object) != Ending::Deleted {
+        return None;
+    }
     let note = object.conditions.correction_status();
     let is_of_it = object.generation.is_some() && note.generation == object.generation;
     let why = match note.reason.filter(|_| is_of_it)? {
@@ -194,7 +149,10 @@ mod tests {
             (object(&target, &spec, &none, &failed), "(driftCorrected CorrectionFailed): delete: 409"),
             (object(&target, &json!({"id": "x", "asleep": true}), &none, &none), "`suspendWhen` holds"),
             (object(&target, &json!({"id": "forbidden"}), &none, &forbidden), "this identity is forbidden"),
-            (object(&target, &json!({}), &none, &none), "is unknown"),
+            (
+                object(&target, &json!({}), &none, &none),
+                "(TemplateFails): require[0].that: no field `id`; identity: no field `id`",
+            ),
         ];
         for (object, expected) in table {
             let (_, held) = held(&object);

@@ -81,7 +81,9 @@ impl Explanation {
                 let poll = Poll { differing: Vec::new(), ..poll };
                 (ConditionStatus::Unknown, Value::Null, poll, deletion.action())
             }
-            None => (facts.verdict.status(), said(facts.verdict), poll, facts.is_drifted().then(|| action(facts))),
+            None => {
+                (facts.verdict.status(), said(facts.verdict), poll, facts.is_drifted().then(|| action(facts).as_str()))
+            }
         };
         Self {
             kind: target.objects.kind.clone(),

@@ -3,16 +3,16 @@
 
 use drift_api::condition::ObservedReason;
 use drift_api::printable::printable;
-use drift_language::{Format, SecretValues, Source, Target, fault_in};
+use drift_language::{Format, Source, Target, fault_in};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_systems::{HttpReply, ReplyBody};
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::answers::shown_body;
-use super::masking::observed;
+use super::markup::without_attributes;
+use super::masker::{Masker, observed};
 use super::polling::Polled;
-use super::request_body::concealed;
 use super::requests::session_values::session_values;
 
 /// Letters of a body that are shown: three lines of a terminal.
@@ -26,8 +26,9 @@ pub(super) fn describe(target: &Target, subject: Subject<'_>, polled: &Polled) -
     let last = polled.exchanges.last().filter(|_| is_invalid);
     let reply = last.and_then(|exchange| exchange.reply.as_ref());
     let lines = reply.map(|reply| answer_lines(target, subject, reply)).unwrap_or_default();
-    let hidden = session_values(target, &polled.exchanges);
-    lines.iter().map(|line| concealed(&hidden, line)).collect()
+    let sessions = session_values(target, &polled.exchanges);
+    let masker = Masker::outside().hiding_sessions(&sessions);
+    lines.iter().map(|line| masker.line(line)).collect()
 }
 
 /// An answer, line by line, without secrets.
@@ -41,7 +42,7 @@ pub fn answer_lines(target: &Target, subject: Subject<'_>, reply: &HttpReply) ->
     let head =
         format!("the answer was status {}, {}, {size}", reply.status.as_u16(), content_type(target, subject, reply));
     let is_empty = matches!(&reply.body, ReplyBody::Whole(bytes) if bytes.is_empty());
-    let begins = match (shown_body(&SecretValues::default(), target, subject, &reply.body), &reply.body) {
+    let begins = match (shown_body(Masker::outside().hiding_credentials(subject), target, &reply.body), &reply.body) {
         (Ok(text), _) => (!is_empty).then(|| format!("the body begins: {}", beginning(&text))),
         (Err(why), ReplyBody::Whole(_)) => Some(why),
         (Err(_), ReplyBody::TooLarge | ReplyBody::Truncated) => None,
@@ -80,20 +81,6 @@ fn beginning(body: &str) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
-}
-
-/// The text with the tags of HTML as their names alone: attributes may hold the token of a form.
-fn without_attributes(text: &str) -> String {
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some((before, after)) = rest.split_once('<') {
-        let (tag, behind) = after.split_once('>').unwrap_or((after, ""));
-        let name = tag.split(char::is_whitespace).next().unwrap_or_default();
-        shown.push_str(before);
-        shown.push_str(&format!("<{name}>"));
-        rest = behind;
-    }
-    shown.push_str(rest);
-    shown
 }
 
 #[cfg(test)]

@@ -4,10 +4,13 @@ mod answer_files;
 mod answers;
 mod deleting;
 mod explanation;
+mod guards;
+mod hold_words;
 mod holds;
 mod invalid_answer;
 mod items;
-mod masking;
+mod markup;
+mod masker;
 mod polling;
 mod request_body;
 mod requests;
@@ -29,13 +32,14 @@ use drift_language::{Source, Target, to_yaml};
 
 use crate::check::files::is_standard_input;
 use crate::check::{TriedFiles, read_tried};
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, read_lease};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::one_object;
+use crate::session::Session;
 use crate::targets::known::{KnownTarget, LiveTargets, UNKNOWN_TARGET, ambiguity};
-use crate::targets::{FoundObject, find_object, live_targets};
+use crate::targets::{FoundObject, find_object};
 use answer_files::try_files;
-use answers::{answers, concealed};
+use answers::answers;
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::credentials::Credentials;
 use drift_poller::engine::judgement::drift::Subject;
@@ -47,6 +51,7 @@ use drift_poller::engine::judgement::verdict::{Basis, Known, reach_verdict};
 use drift_poller::engine::judgement::without_effect::note_no_effect;
 use holds::{Leases, holds};
 use invalid_answer::describe;
+use masker::Masker;
 use polling::{Polled, outside, poll};
 use requests::asked;
 
@@ -55,7 +60,7 @@ pub use explanation::{Explanation, Poll, Shown};
 pub use holds::Facts;
 pub(crate) use holds::action;
 pub use invalid_answer::answer_lines;
-pub use masking::{differing, observed};
+pub use masker::{differing, observed};
 pub use steps::steps;
 
 /// Shown at the end of `--help`.
@@ -140,10 +145,10 @@ pub(crate) fn run(settings: &ExplainSettings) -> Result<ExitStatus, CommandError
         return Ok(status_of(&explanation));
     }
     block_on(async {
-        let client = connect(&settings.targets.cluster).await.map_err(with_hint)?;
+        let session = Session::open(&settings.targets).await.map_err(with_hint)?;
         let mut before: Option<Explanation> = None;
         loop {
-            match Box::pin(explain(&client, settings, (kind, name), &tried.targets)).await {
+            match Box::pin(explain(&session, settings, (kind, name), &tried.targets)).await {
                 // A watch goes on after an error.
                 Err(error) if before.is_some() => writeln!(anstream::stderr(), "error: {error}")?,
                 explanation => {
@@ -196,15 +201,15 @@ fn print(explanation: &Explanation, before: Option<&Explanation>, output: Explai
 }
 
 async fn explain(
-    client: &kube::Client,
+    session: &Session<'_>,
     settings: &ExplainSettings,
     (kind, name): (&str, &str),
     tried: &[Arc<Target>],
 ) -> Result<Explanation, CommandError> {
-    let TargetsSettings { targets_namespace: home, poller_lease, cluster } = &settings.targets;
+    let client = &session.client;
     let is_deployed = settings.files.is_empty();
     let live = match is_deployed {
-        true => live_targets(client, &settings.targets).await?,
+        true => session.live_targets().await?,
         false => LiveTargets::tried(tried.to_vec()),
     };
     let place = (settings.place.namespace(client), name);
@@ -225,8 +230,7 @@ async fn explain(
     }
     let rendered = appraise(&target, &object);
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
-    let (outside, exchanges) =
-        Box::pin(outside((cluster, client), (home, &settings.projected_tokens), &target)).await?;
+    let (outside, exchanges) = Box::pin(outside(session, &settings.projected_tokens, &target)).await?;
     let polled = Box::pin(poll((&outside, &exchanges), &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
     let view = object.view.open();
@@ -234,10 +238,8 @@ async fn explain(
     let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
     let found = compare(&target, subject, polled.observed.clone());
     let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
-    let leases = Leases {
-        poller: read_lease(client, home, poller_lease).await,
-        controller: read_lease(client, home, &settings.controller_lease).await,
-    };
+    let leases =
+        Leases { poller: session.poller_lease().await, controller: session.lease(&settings.controller_lease).await };
     let facts = Facts { target: &target, is_deployed, object: &object, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
     let mut causes = outside.troubles.causes(&target.name);
@@ -278,7 +280,8 @@ fn judge(
 
 fn shown(target: &Target, polled: &Polled, subject: Subject<'_>) -> Poll {
     // A later request may contain what an answer repeats.
-    let asked = asked(target, polled).iter().map(|line| concealed(subject, line)).collect();
+    let masker = Masker::outside().hiding_credentials(subject);
+    let asked = asked(target, polled).iter().map(|line| masker.line(line)).collect();
     let observed = match &polled.observed {
         Ok(Observation::Present(value)) => Shown::Present(observed(target, subject, value)),
         Ok(Observation::Absent) => Shown::Absent,

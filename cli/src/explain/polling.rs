@@ -8,13 +8,13 @@ use arc_swap::ArcSwap;
 use drift_api::names::{CREDENTIAL_POLLER, PERSON_MANAGER, POLLER_MANAGER};
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_kube::client::KubeconfigSettings;
 use drift_kube::resources::ResourceClient;
 use drift_kube::watch::read_secret;
 use drift_language::Target;
 use drift_systems::{Databases, HttpSender, ProjectedTokens, RecordedExchange, RecordedExchanges, SentCredentials};
 
 use crate::ending::CommandError;
+use crate::session::Session;
 use drift_poller::engine::judgement::finding::{Failure, Finding};
 use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, rule_error};
@@ -48,13 +48,13 @@ impl Polled {
 /// # Errors
 /// When there is no usable configuration.
 pub(super) async fn outside(
-    (cluster, client): (&KubeconfigSettings, &kube::Client),
-    (namespace, projected_tokens): (&str, &Path),
+    session: &Session<'_>,
+    projected_tokens: &Path,
     target: &Target,
 ) -> Result<(Outside, RecordedExchanges), CommandError> {
     let mut secrets: Vec<(String, LabelledSecret)> = Vec::new();
     for needed in target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_POLLER) {
-        match read_secret(client, namespace, &needed.name).await {
+        match read_secret(&session.client, session.home, &needed.name).await {
             Ok(Some((label, secret))) if label.as_deref() == Some(CREDENTIAL_POLLER) => {
                 secrets.push((needed.name, secret))
             }
@@ -63,7 +63,7 @@ pub(super) async fn outside(
         }
     }
     let secrets: Arc<ArcSwap<LabelledSecrets>> = Arc::new(ArcSwap::from_pointee(secrets.into_iter().collect()));
-    let resources = cluster.configuration().await.and_then(|config| ResourceClient::of(config, PERSON_MANAGER));
+    let resources = session.cluster.configuration().await.and_then(|config| ResourceClient::of(config, PERSON_MANAGER));
     let exchanges = RecordedExchanges::default();
     let projected = ProjectedTokens::new(projected_tokens);
     let sender = HttpSender::with_projected(projected, secrets.clone(), POLLER_MANAGER);

@@ -1,73 +1,25 @@
-//! The body of a request as `explain` shows it: JSON, the fields of a form, a text or XML, with secrets masked.
+//! The body of a request as `explain` shows it: JSON, the fields of a form, a text or XML.
 
 use drift_api::printable::printable;
 use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::secret_lines::redacted;
-use drift_api::secrets::secret_texts::{REDACTED, holds_secret, without_userinfo};
-use drift_api::secrets::session_names::{names_credential, sets_session};
-use drift_language::SecretValues;
 use drift_systems::sessions::form_fields;
 use serde_json::Value;
 
-use super::masking::{masked_field, masked_outside};
+use super::masker::Masker;
 
-/// Returns the lines of the body without these values: one of JSON, one for each field of a form, those of a text.
-pub(super) fn body_lines(request: &HttpRequest, hidden: &SecretValues) -> Vec<String> {
+/// Returns the masked lines of the body: one of JSON, one for each field of a form, those of a text.
+pub(super) fn body_lines(request: &HttpRequest, masker: Masker<'_>) -> Vec<String> {
     let Some(body) = &request.body else { return Vec::new() };
     if let Some(fields) = form_fields(request) {
-        return fields.map(|(name, value)| field(&name, &concealed(hidden, &value))).collect();
+        return fields.map(|(name, value)| printable(&format!("{name}={}", masker.field(&name, &value)))).collect();
     }
     if let Ok(json) = serde_json::from_slice::<Value>(body) {
-        return vec![masked_outside(&hidden.conceal(&json, REDACTED)).to_string()];
+        return vec![masker.json(&json).to_string()];
     }
     match std::str::from_utf8(body) {
-        Ok(text) => masked_text(text).lines().map(printable).collect(),
+        Ok(text) => masker.text(text).lines().map(printable).collect(),
         Err(_) => vec![format!("a body of {} bytes", body.len())],
     }
-}
-
-/// One field of a form, decoded.
-fn field(name: &str, value: &str) -> String {
-    printable(&format!("{name}={}", masked_field(name, value)))
-}
-
-/// The text, or a mask if it contains one of the values.
-pub(super) fn concealed(hidden: &SecretValues, text: &str) -> String {
-    if hidden.occur_in_line(text) { REDACTED.to_owned() } else { text.to_owned() }
-}
-
-/// A text or XML document without the secrets that its names show.
-pub(super) fn masked_text(text: &str) -> String {
-    let line = |line: &str| match holds_secret(line) || sets_session(line) {
-        true => REDACTED.to_owned(),
-        false => without_userinfo(&redacted(line, 1).0),
-    };
-    without_secret_elements(text).split('\n').map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Replaces the content of XML elements whose names look like a secret's.
-fn without_secret_elements(text: &str) -> String {
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some((before, after)) = rest.split_once('<') {
-        shown.push_str(before);
-        shown.push('<');
-        let name =
-            after.split(|letter: char| letter.is_whitespace() || "/>".contains(letter)).next().unwrap_or_default();
-        let Some((tag, content)) = after.split_once('>').filter(|_| names_credential(name)) else {
-            rest = after;
-            continue;
-        };
-        shown.push_str(&format!("{tag}>"));
-        rest = content;
-        if !tag.ends_with('/') {
-            shown.push_str(REDACTED);
-            rest = content
-                .split_once(&format!("</{name}"))
-                .map_or("", |(_, end)| &content[content.len() - end.len() - name.len() - 2..]);
-        }
-    }
-    shown.push_str(rest);
-    shown
 }
 
 #[cfg(test)]
@@ -90,7 +42,7 @@ mod tests {
             has_chosen_host: false,
             socket: None,
         };
-        body_lines(&request, &SecretValues::default())
+        body_lines(&request, Masker::outside())
     }
 
     #[test]

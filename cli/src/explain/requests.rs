@@ -5,19 +5,18 @@ pub(super) mod session_values;
 
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::requests::sql_dialect::Dialect;
-use drift_api::secrets::secret_texts::{REDACTED, holds_secret};
-use drift_api::secrets::session_names::{names_credential, sets_session};
-use drift_language::{Auth, AwsKeys, Grant, HttpRead, SecretValues, Source, Target};
+use drift_api::secrets::secret_texts::REDACTED;
+use drift_api::secrets::session_names::names_credential;
+use drift_language::{Auth, AwsKeys, Grant, HttpRead, Source, Target};
 use drift_systems::RecordedExchange;
 use serde_json::Value;
-use url::{Url, form_urlencoded};
 
 use drift_poller::engine::poll::request::Request;
 
 use super::items::named;
-use super::masking::masked;
+use super::masker::Masker;
 use super::polling::Polled;
-use super::request_body::{body_lines, concealed};
+use super::request_body::body_lines;
 use session_values::session_values;
 
 /// HTTP requests of one poll that are shown: as many as a read can have steps.
@@ -31,11 +30,13 @@ pub(super) fn asked(target: &Target, polled: &Polled) -> Vec<String> {
         return first_lines(target, polled);
     }
     let names = read.steps().map(|step| step.name.as_deref()).chain(std::iter::repeat(None));
+    let sessions = session_values(target, all);
     // The first request contains no answer.
-    let hidden = std::iter::once(SecretValues::default()).chain(std::iter::repeat(session_values(target, all)));
-    let shown = all.iter().zip(names).zip(hidden).take(MAX_REQUESTS);
-    let lines_of = |((exchange, name), hidden): ((&RecordedExchange, _), _)| {
-        read_lines(read, http_lines_without(&exchange.request, &hidden), name)
+    let maskers =
+        std::iter::once(Masker::outside()).chain(std::iter::repeat(Masker::outside().hiding_sessions(&sessions)));
+    let shown = all.iter().zip(names).zip(maskers).take(MAX_REQUESTS);
+    let lines_of = |((exchange, name), masker): ((&RecordedExchange, _), _)| {
+        read_lines(read, http_lines(&exchange.request, masker), name)
     };
     let mut lines: Vec<String> = shown.flat_map(lines_of).collect();
     if all.len() > MAX_REQUESTS {
@@ -57,10 +58,11 @@ fn read_lines(read: &HttpRead, lines: Vec<String>, name: Option<&str>) -> Vec<St
 
 /// A request, line by line.
 fn request_lines(target: &Target, request: &Request) -> Vec<String> {
+    let shown = |text: &str| Masker::of_object(None).json(&Value::from(text)).to_string();
     match request {
         Request::Http(request) => match &target.read.source {
-            Source::Http(read) => read_lines(read, http_lines(request), read.first.name.as_deref()),
-            _ => http_lines(request),
+            Source::Http(read) => read_lines(read, http_lines(request, Masker::outside()), read.first.name.as_deref()),
+            _ => http_lines(request, Masker::outside()),
         },
         Request::Sql(query) => {
             let mut lines = vec![query.text.to_string()];
@@ -70,15 +72,12 @@ fn request_lines(target: &Target, request: &Request) -> Vec<String> {
             let sign = if is_mysql { "?" } else { "$" };
             let parameters = query.parameters.iter().enumerate();
             lines.extend(parameters.map(|(number, value)| {
-                let value = value
-                    .as_ref()
-                    .map_or_else(|| "NULL".to_owned(), |text| masked(&Value::from(text.as_str()), None).to_string());
+                let value = value.as_ref().map_or_else(|| "NULL".to_owned(), |text| shown(text));
                 format!("{sign}{} = {value}", number + 1)
             }));
             lines
         }
         Request::Ldap(search) => {
-            let shown = |text: &str| masked(&Value::from(text), None).to_string();
             let scope = format!("{:?}", search.scope).to_lowercase();
             vec![
                 format!("search {scope} {} for {}", shown(&search.base), search.attributes.join(", ")),
@@ -91,37 +90,17 @@ fn request_lines(target: &Target, request: &Request) -> Vec<String> {
     }
 }
 
-pub(super) fn http_lines(request: &HttpRequest) -> Vec<String> {
-    http_lines_without(request, &SecretValues::default())
-}
-
-/// A request, line by line, without the values of earlier answers.
-fn http_lines_without(request: &HttpRequest, hidden: &SecretValues) -> Vec<String> {
-    let mut lines = vec![format!("{} {}", request.method, url_text(&request.url, hidden))];
+/// A request, line by line.
+pub(super) fn http_lines(request: &HttpRequest, masker: Masker<'_>) -> Vec<String> {
+    let mut lines = vec![format!("{} {}", request.method, masker.url(&request.url))];
     lines.extend(request.socket.iter().map(|socket| format!("by the socket {socket}")));
     for (name, value) in &*request.headers {
-        let is_shown = |text: &&str| !names_credential(name.as_str()) && !holds_secret(text) && !sets_session(text);
-        let text = value.to_str().ok().filter(is_shown);
-        lines.push(format!("{name}: {}", concealed(hidden, text.unwrap_or(REDACTED))));
+        let value =
+            if names_credential(name.as_str()) { REDACTED.to_owned() } else { masker.header(value.to_str().ok()) };
+        lines.push(format!("{name}: {value}"));
     }
-    lines.extend(body_lines(request, hidden));
-    lines.iter().map(|line| concealed(hidden, line)).collect()
-}
-
-/// A URL as it is sent, without the secrets of its query and these values.
-pub(super) fn url_text(url: &Url, hidden: &SecretValues) -> String {
-    let pair = |pair: &str| match form_urlencoded::parse(pair.as_bytes()).next() {
-        Some((name, value)) if (names_credential(&name) && !value.is_empty()) || hidden.occur_in_line(&value) => {
-            format!("{}={REDACTED}", pair.split('=').next().unwrap_or_default())
-        }
-        _ => pair.to_owned(),
-    };
-    let query = url.query().map(|query| query.split('&').map(pair).collect::<Vec<_>>().join("&"));
-    let mut shown = url.clone();
-    shown.set_query(query.as_deref());
-    let path: Vec<_> = url.path().split('/').map(|segment| concealed(hidden, segment)).collect();
-    shown.set_path(&path.join("/"));
-    shown.to_string()
+    lines.extend(body_lines(request, masker));
+    lines.iter().map(|line| masker.line(line)).collect()
 }
 
 /// The credential of a request, by the name of its Secret or token.
@@ -152,12 +131,6 @@ pub(super) fn credential(auth: Option<&Auth>) -> Option<String> {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_query_is_shown_as_it_is_sent() {
-        let url = Url::parse("https://h/x?api_key=hunter2&zone=a%20b&tagging").unwrap();
-        assert_eq!(url_text(&url, &SecretValues::default()), "https://h/x?api_key=(redacted)&zone=a%20b&tagging");
-    }
 
     #[test]
     fn the_source_of_each_token_is_named() {

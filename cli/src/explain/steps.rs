@@ -8,12 +8,14 @@ use std::time::Duration;
 use drift_api::condition::DifferingFields;
 use drift_api::secrets::secret_texts::REDACTED;
 use drift_language::cel::{SecretValues, Variables};
-use drift_language::{Destination, HttpStep, JobTemplate, KubernetesRead, LdapStep, Source, SqlStatement, Target};
+use drift_language::{
+    Action, Destination, HttpStep, JobTemplate, KubernetesRead, LdapStep, Source, SqlStatement, Target,
+};
 use serde_json::Value;
 
 use super::holds::{Facts, action};
 use super::items::{named, of_items};
-use super::masking::masked;
+use super::masker::Masker;
 use super::requests::{credential, http_lines};
 use drift_poller::engine::object::deletion::{Ending, ending_of};
 
@@ -26,13 +28,13 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
         return Vec::new();
     };
     let whole = object.view.open();
-    let view = masked(&whole, None);
+    let view = masked(&whole);
     let unmasked = target.desired_state_of(&whole).ok().map(|desired| desired.value);
-    let desired = unmasked.as_ref().map(|unmasked| masked(unmasked, Some(target.compare.rules.root())));
+    let desired = unmasked.as_ref().map(|unmasked| Masker::of_object(Some(target.compare.rules.root())).json(unmasked));
     let action = action(facts);
     let (anew, told) = (DifferingFields::every(), &verdict.tag.fields);
     // Without steps of its own the resource is taken away and made anew.
-    let is_made_anew = action == "replace" && !target.correct.replaces_by_own_steps();
+    let is_made_anew = action == Action::Replace && !target.correct.replaces_by_own_steps();
     let fields = if is_made_anew { &anew } else { told };
     let differs = unmasked.as_ref().and_then(Value::as_object).map(|unmasked| target.differing_keys(fields, unmasked));
     let secrets: SecretValues =
@@ -50,6 +52,10 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     of_destination(destination, action, (target, &object.id.uid), Seen { shown: &shown, real: &real })
 }
 
+fn masked(value: &Value) -> Value {
+    Masker::of_object(None).json(value)
+}
+
 /// The variables of steps: masked, and as they are.
 #[derive(Clone, Copy)]
 struct Seen<'v> {
@@ -57,61 +63,39 @@ struct Seen<'v> {
     real: &'v Variables<'v>,
 }
 
-/// The parts of a correction, one after the other: what is made anew is deleted and created.
-fn parts<'t, S>(action: &str, [create, update, delete, replace]: [&'t [S]; 4]) -> impl Iterator<Item = &'t S> {
-    let [first, then]: [&[S]; 2] = match action {
-        "create" => [create, &[]],
-        "update" => [update, &[]],
-        "delete" => [delete, &[]],
-        _ if replace.is_empty() => [delete, create],
-        _ => [replace, &[]],
-    };
-    first.iter().chain(then)
-}
-
 fn of_destination(
     destination: &Destination,
-    action: &str,
+    action: Action,
     (target, uid): (&Target, &str),
     seen: Seen<'_>,
 ) -> Vec<String> {
     let Seen { shown: variables, real } = seen;
     match destination {
         Destination::Http(http) => {
-            let written = [&*http.create, &http.update, &http.delete, &http.replace];
-            let steps: Vec<_> = parts(action, written).collect();
+            let steps: Vec<_> = http.steps_of(action).iter().collect();
             let credential = credential(http.auth.as_ref());
             steps.iter().flat_map(|step| of_http(step, &steps, credential.as_deref(), seen)).collect()
         }
-        Destination::Sql(sql) => {
-            let written = [&*sql.create, &sql.update, &sql.delete, &sql.replace];
-            parts(action, written).map(|statement| of_statement(statement, seen)).collect()
-        }
-        Destination::Ldap(ldap) => {
-            let written = [&*ldap.create, &ldap.update, &ldap.delete, &[]];
-            parts(action, written).map(|step| of_change(step, seen)).collect()
-        }
-        Destination::Job(job) => {
-            let [create, update, delete] = [&job.create, &job.update, &job.delete].map(Option::as_slice);
-            parts(action, [create, update, delete, &[]]).map(|job| of_job(job, seen)).collect()
-        }
+        Destination::Sql(sql) => sql.steps_of(action).iter().map(|statement| of_statement(statement, seen)).collect(),
+        Destination::Ldap(ldap) => ldap.steps_of(action).iter().map(|step| of_change(step, seen)).collect(),
+        Destination::Job(job) => job.steps_of(action).iter().map(|job| of_job(job, seen)).collect(),
         Destination::Kubernetes(kubernetes) => {
             let Source::Kubernetes(read) = &target.read.source else { return Vec::new() };
-            if action == "delete" {
+            if action == Action::Delete {
                 return vec![deleted_resource(read, seen)];
             }
-            let verb = if action == "create" { "create" } else { "apply" };
+            let verb = if action == Action::Create { "create" } else { "apply" };
             let manifest_of = |variables: &Variables<'_>| {
                 read.render(variables.object).and_then(|resource| kubernetes.render(&resource, uid, variables))
             };
-            let line = |manifest| format!("{verb} {}", masked(&manifest, None));
+            let line = |manifest| format!("{verb} {}", masked(&manifest));
             vec![manifest_of(variables).map_or_else(|error| unknown(&error, manifest_of(real)), line)]
         }
         Destination::Nudge(nudge) => {
             let patch = nudge.render(variables).map(Value::Object);
             vec![patch.map_or_else(
                 |error| unknown(&error, nudge.render(real)),
-                |patch| format!("patch the object with {}", masked(&patch, None)),
+                |patch| format!("patch the object with {}", masked(&patch)),
             )]
         }
     }
@@ -136,7 +120,9 @@ fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: S
         return vec![format!("{name}skipped, since its `when` does not hold")];
     }
     let lines_of = |variables: &Variables<'_>| match step.request.render(variables) {
-        Ok(request) => http_lines(&request).into_iter().chain(credential.map(str::to_owned)).collect(),
+        Ok(request) => {
+            http_lines(&request, Masker::outside()).into_iter().chain(credential.map(str::to_owned)).collect()
+        }
         Err(error) => {
             let real = Variables { item: variables.item, ..*seen.real };
             vec![without_answers(step, all).unwrap_or_else(|| unknown(&error, step.request.render(&real)))]
@@ -186,8 +172,7 @@ fn of_change(step: &LdapStep, seen: Seen<'_>) -> String {
 
 fn of_job(job: &JobTemplate, seen: Seen<'_>) -> String {
     let rendered = job.render(seen.shown);
-    rendered
-        .map_or_else(|error| unknown(&error, job.render(seen.real)), |spec| format!("a Job: {}", masked(&spec, None)))
+    rendered.map_or_else(|error| unknown(&error, job.render(seen.real)), |spec| format!("a Job: {}", masked(&spec)))
 }
 
 /// The line of a step that cannot be rendered from the masked values; `real` is the result with the values themselves.

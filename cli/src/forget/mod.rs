@@ -19,10 +19,9 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::{Request, Resource as _};
 use serde_json::{Value, json};
 
-use crate::cluster::{
-    SHIPPED_NAMESPACE, block_on, connect, each_object, get, is_selected, kind_of, read_lease, target_maps, unanswered,
-};
+use crate::cluster::{SHIPPED_NAMESPACE, block_on, each_object, get, is_selected, kind_of, unanswered};
 use crate::ending::{CommandError, ExitStatus};
+use crate::session::Session;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:
@@ -71,26 +70,25 @@ struct Notes {
 pub(crate) fn run(settings: &ForgetSettings) -> Result<ExitStatus, CommandError> {
     block_on(async {
         let ForgetSettings { target, namespace, .. } = settings;
-        let client = connect(&settings.cluster).await?;
-        let texts = documents_in(&target_maps(&client, namespace).await?);
+        let session = Session::at(&settings.cluster, namespace, &settings.poller_lease).await?;
+        let texts = documents_in(&session.target_maps().await?);
         if let Some(DocumentName { config_map, key }) = place_of(target, &texts) {
             return Err(CommandError::BadUsage(format!(
                 "ConfigMap {namespace}/{config_map}, key {key}, has target {target}: to end it, remove the key from the ConfigMap"
             )));
         }
         let mut notes = Notes::default();
-        for lease in [&settings.poller_lease, &settings.controller_lease] {
-            let lease = read_lease(&client, namespace, lease).await.map_err(CommandError::CannotTell)?;
-            notes.read(target, lease.as_ref());
+        for lease in [session.poller_lease().await, session.lease(&settings.controller_lease).await] {
+            notes.read(target, lease.map_err(CommandError::CannotTell)?.as_ref());
         }
         if notes.hashes.is_empty() {
             let message =
                 format!("no program in namespace {namespace} knows a target {target}: there is nothing to forget");
             return Err(CommandError::BadUsage(message));
         }
-        say_released(&client, &notes, &texts).await?;
+        say_released(&session.client, &notes, &texts).await?;
         if !settings.dry_run {
-            write(&client, namespace, (target, &notes)).await?;
+            write(&session.client, namespace, (target, &notes)).await?;
         }
         let tried = if settings.dry_run { " (dry run)" } else { "" };
         writeln!(anstream::stdout(), "target {target}: forgotten in ConfigMap {FORGOTTEN_CONFIG_MAP}{tried}")?;

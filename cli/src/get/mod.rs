@@ -23,11 +23,12 @@ use drift_kube::program::settings::parse_lease_name;
 use drift_language::LabelSelector;
 use tokio::sync::Notify;
 
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, connect, each_object, read_lease, warn};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, each_object, warn};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
-use crate::targets::{KnownKind, known_kinds, lease_notes, live_targets};
+use crate::session::Session;
+use crate::targets::{KnownKind, known_kinds};
 use held::LeaseHolds;
 use listed_targets::ListedTargets;
 use missing_rights::mark_missing_rights;
@@ -92,26 +93,26 @@ pub(crate) struct GetSettings {
 pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
     let (kind, names) = one_kind(&settings.objects, settings.selector.is_some()).map_err(CommandError::BadUsage)?;
     block_on(async {
-        let client = connect(&settings.targets.cluster).await?;
-        let listed = look_up(&client, settings, kind).await?;
+        let session = Session::open(&settings.targets).await?;
+        let client = &session.client;
+        let listed = look_up(&session, settings, kind).await?;
         let (mut troubles, mut whole) = (listed.troubles.clone(), listed.whole);
         troubles.iter().try_for_each(|trouble| warn(trouble))?;
-        let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(&client));
+        let namespace = (!settings.all_namespaces).then(|| settings.place.namespace(client));
         let wanted = Wanted { drifted: settings.drifted, unknown: settings.unknown, names };
         if settings.watch {
-            let watching = watch(&client, &listed, (namespace, &wanted, settings.output));
+            let watching = watch(client, &listed, (namespace, &wanted, settings.output));
             tokio::select! {
                 watched = watching => watched?,
-                never = follow_holds(&client, settings, &listed) => never,
+                never = follow_holds(&session, settings, &listed) => never,
             }
             return Ok(ExitStatus::Success);
         }
         let mut rows = Vec::new();
         for one in &listed.known {
-            whole &= add_rows(&client, (one, &listed), namespace, &mut rows).await?;
+            whole &= add_rows(client, (one, &listed), namespace, &mut rows).await?;
         }
-        let home = &settings.targets.targets_namespace;
-        let missing = mark_missing_rights(&client, home, (&listed.known, &mut rows)).await;
+        let missing = mark_missing_rights(client, session.home, (&listed.known, &mut rows)).await;
         missing.iter().try_for_each(|sentence| warn(sentence))?;
         troubles.extend(missing);
         let named = arrange(rows, &Wanted { names: wanted.names.clone(), ..Wanted::default() });
@@ -169,16 +170,16 @@ fn one_kind(words: &[String], selects: bool) -> Result<(Option<&str>, BTreeSet<S
 
 /// The targets that are about the kind that was named, or all; and whether they are all that there are.
 async fn look_up(
-    client: &kube::Client,
+    session: &Session<'_>,
     settings: &GetSettings,
     kind: Option<&str>,
 ) -> Result<ListedTargets, CommandError> {
-    let live = live_targets(client, &settings.targets).await?;
+    let live = session.live_targets().await?;
     // A document that is wrong, and a kind that cannot be listed, make the whole uncertain.
-    let (mut known, all_told) = known_kinds(client, &live).await?;
+    let (mut known, all_told) = known_kinds(&session.client, &live).await?;
     let whole = live.is_whole() && all_told;
     if let Some(word) = kind {
-        let meant = KindWord::look_up(client, word).await;
+        let meant = KindWord::look_up(&session.client, word).await;
         let (named, others): (Vec<_>, Vec<_>) = known.into_iter().partition(|one| meant.means(&one.kind));
         if named.is_empty() && whole {
             let others: Vec<_> = others.iter().map(|one| one.kind.resource.plural.as_str()).collect();
@@ -188,7 +189,7 @@ async fn look_up(
         known = named;
     }
     let selector = settings.selector.clone().unwrap_or_default();
-    let controller = read_lease(client, &settings.targets.targets_namespace, &settings.controller_lease).await;
+    let controller = session.lease(&settings.controller_lease).await;
     if let Err(sentence) = &controller {
         warn(&format!("{sentence}: NEXT does not show what the controller holds"))?;
     }
@@ -205,12 +206,11 @@ async fn look_up(
 }
 
 /// Reads the Leases again and again, for the rows of `--watch`. Never ends.
-async fn follow_holds(client: &kube::Client, settings: &GetSettings, listed: &ListedTargets) {
-    let TargetsSettings { targets_namespace, poller_lease, .. } = &settings.targets;
+async fn follow_holds(session: &Session<'_>, settings: &GetSettings, listed: &ListedTargets) {
     loop {
         tokio::time::sleep(READ_LEASES_EVERY).await;
-        let poller = lease_notes(client, targets_namespace, poller_lease).await;
-        let controller = read_lease(client, targets_namespace, &settings.controller_lease).await.map_err(|_| ());
+        let poller = session.notes().await;
+        let controller = session.lease(&settings.controller_lease).await.map_err(|_| ());
         let attested = poller.unread.is_none().then_some(poller.attested);
         let holds = LeaseHolds::of(attested, controller, clock::wall());
         *listed.holds.borrow_mut() = holds.with_unwritten(poller.unwritten);

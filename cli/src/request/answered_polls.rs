@@ -16,12 +16,12 @@ use tokio::time::sleep;
 
 use super::annotations::ObjectRequest;
 use super::{RequestSettings, set};
-use crate::cluster::{SHIPPED_NAMESPACE, block_on, connect, read_object};
+use crate::cluster::{SHIPPED_NAMESPACE, block_on, read_object};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::names::ServedKind;
 use crate::kinds::resolved;
+use crate::session::Session;
 use crate::targets::known::LeaseNotes;
-use crate::targets::lease_notes;
 
 /// Pause between two reads of an object. Most polls take longer, and a person does not notice it.
 const READ_EVERY: Duration = Duration::from_millis(500);
@@ -83,21 +83,22 @@ pub(crate) fn run(settings: &PollSettings) -> Result<ExitStatus, CommandError> {
     }
     settings.objects.named()?;
     block_on(async {
-        let client = connect(&settings.objects.cluster).await?;
-        let objects = settings.objects.find(&client).await?;
+        let PollSettings { objects, targets_namespace, poller_lease, .. } = settings;
+        let session = Session::at(&objects.cluster, targets_namespace, poller_lease).await?;
+        let objects = objects.find(&session.client).await?;
         if objects.is_empty() {
             writeln!(anstream::stderr(), "error: no object is selected, so there is no verdict to wait for")?;
             return Ok(ExitStatus::Unknown);
         }
         let (mut asked, mut statuses) = (Vec::new(), Vec::new());
         for (kind, object) in &objects {
-            match ask(&client, kind, object).await {
+            match ask(&session.client, kind, object).await {
                 Ok(one) => asked.push(one),
                 Err(error) => statuses.push(fail(kind, object, &error)?),
             }
         }
         let now = clock::now();
-        let wait = Wait { client: &client, settings, end: now + settings.timeout, doubted_from: now + POLL_TAKES };
+        let wait = Wait { session: &session, end: now + settings.timeout, doubted_from: now + POLL_TAKES };
         for one in &asked {
             statuses.push(match one.wait(&wait).await {
                 Ok(Some((status, verdict))) => {
@@ -134,8 +135,7 @@ fn unwritten(notes: &LeaseNotes, object: &ObjectId) -> Option<String> {
 
 /// The wait for all verdicts.
 struct Wait<'w> {
-    client: &'w kube::Client,
-    settings: &'w PollSettings,
+    session: &'w Session<'w>,
     end: Moment,
     /// The time from which the poller's Lease may end the wait.
     doubted_from: Moment,
@@ -143,8 +143,7 @@ struct Wait<'w> {
 
 impl Wait<'_> {
     async fn unwritten(&self, object: &ObjectId) -> Option<String> {
-        let PollSettings { targets_namespace, poller_lease, .. } = self.settings;
-        unwritten(&lease_notes(self.client, targets_namespace, poller_lease).await, object)
+        unwritten(&self.session.notes().await, object)
     }
 }
 
@@ -152,12 +151,12 @@ impl Asked<'_> {
     /// Waits for the verdict, and returns it with its exit status; `None` if none comes in time. A write that the API server
     /// does not take ends the wait.
     async fn wait(&self, wait: &Wait<'_>) -> Result<Option<(ExitStatus, String)>, String> {
-        let Wait { client, end, doubted_from, .. } = *wait;
+        let Wait { session, end, doubted_from } = *wait;
         let kind = resolved(self.kind);
         let place = (self.object.id.namespace.as_deref().unwrap_or_default(), &*self.object.id.name);
         loop {
             // A call that fails may succeed later: the API server may restart.
-            let read = read_object(client, &kind, place).await;
+            let read = read_object(&session.client, &kind, place).await;
             if let Ok(object) = &read {
                 let object = object.as_ref().map(|object| LeanObject::prune(object, &FieldPaths::default()));
                 if let Some(answer) = self.answer(object.as_ref())? {

@@ -14,10 +14,10 @@ use kube::api::{Patch, PatchParams};
 use kube::core::{Request, Resource as _};
 use serde_json::{Value, json};
 
-use crate::cluster::{SHIPPED_NAMESPACE, TargetsSettings, block_on, connect, target_maps, unanswered, warn};
+use crate::cluster::{SHIPPED_NAMESPACE, block_on, unanswered, warn};
 use crate::ending::{CommandError, ExitStatus};
+use crate::session::Session;
 use crate::targets::known::{EditDoubt, doubt_of_brake};
-use crate::targets::{lease_notes, live_targets};
 
 /// Shown at the end of `--help` of `suspend`.
 pub(crate) const SUSPEND_EXAMPLES: &str = "Examples:
@@ -56,9 +56,9 @@ pub(crate) struct SuspendSettings {
 pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitStatus, CommandError> {
     block_on(async {
         let SuspendSettings { namespace, poller_lease, cluster, .. } = settings;
-        let client = connect(cluster).await?;
-        let SuspendedTarget { target, live, text } = find_target(&client, settings).await?;
-        let notes = lease_notes(&client, namespace, poller_lease).await;
+        let session = Session::at(cluster, namespace, poller_lease).await?;
+        let SuspendedTarget { target, live, text } = find_target(&session, &settings.target).await?;
+        let notes = session.notes().await;
         let doubt = doubt_of_brake(namespace, (&target, suspend), &notes);
         let Target { name, document, .. } = target;
         let DocumentName { config_map, key } = &document;
@@ -76,7 +76,7 @@ pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitStatu
             return Err(bad("its text would not be good any more: edit it by hand".to_owned()));
         }
         if !settings.dry_run {
-            write(&client, &live, (namespace, &document, &edited)).await?;
+            write(&session.client, &live, (namespace, &document, &edited)).await?;
         }
         say(&name, (namespace, &document), (&edited, settings.dry_run))?;
         if let Some(manager) = applier_of(&live) {
@@ -127,28 +127,25 @@ struct SuspendedTarget {
 }
 
 /// The target of that name by the text in its ConfigMap.
-async fn find_target(client: &kube::Client, settings: &SuspendSettings) -> Result<SuspendedTarget, CommandError> {
-    for live in target_maps(client, &settings.namespace).await? {
+async fn find_target(session: &Session<'_>, name: &str) -> Result<SuspendedTarget, CommandError> {
+    for live in session.target_maps().await? {
         for (config_map, texts) in documents_in(std::slice::from_ref(&live)) {
             for (key, text) in texts {
                 let document = DocumentName { config_map: config_map.clone(), key };
                 match parse_document(&document, &text) {
-                    Ok(target) if target.name == settings.target => return Ok(SuspendedTarget { target, live, text }),
+                    Ok(target) if target.name == name => return Ok(SuspendedTarget { target, live, text }),
                     _ => {}
                 }
             }
         }
     }
-    Err(no_target(client, settings).await?)
+    Err(no_target(session, name).await?)
 }
 
 /// The error for a target that has no editable text.
-async fn no_target(client: &kube::Client, settings: &SuspendSettings) -> Result<CommandError, CommandError> {
-    let SuspendSettings { target: name, namespace, poller_lease, cluster, .. } = settings;
-    let (targets_namespace, poller_lease) = (namespace.clone(), poller_lease.clone());
-    let targets = TargetsSettings { targets_namespace, poller_lease, cluster: cluster.clone() };
-    let live = live_targets(client, &targets).await?;
-    if let Some(target) = live.by_last_good.iter().find(|target| target.name == *name) {
+async fn no_target(session: &Session<'_>, name: &str) -> Result<CommandError, CommandError> {
+    let live = session.live_targets().await?;
+    if let Some(target) = live.by_last_good.iter().find(|target| target.name == name) {
         let instead = "and nothing written there takes effect before that is mended; `pause KIND --all` holds corrections meanwhile";
         return Ok(CommandError::BadUsage(format!("{}; {instead}", target.trouble)));
     }
@@ -156,7 +153,8 @@ async fn no_target(client: &kube::Client, settings: &SuspendSettings) -> Result<
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let troubles: String = live.troubles.iter().map(|trouble| format!("; {trouble}")).collect();
     Ok(CommandError::BadUsage(format!(
-        "there is no target {name} in namespace {namespace}; there are: {names}{troubles}"
+        "there is no target {name} in namespace {}; there are: {names}{troubles}",
+        session.home
     )))
 }
 

@@ -6,10 +6,11 @@ use drift_api::object::LeanObject;
 use drift_language::Target;
 
 use super::known::{KnownTarget, ambiguity, other_text};
-use super::{FoundObject, find_object, lease_notes, live_targets};
-use crate::cluster::{PlaceSettings, TargetsSettings, connect, warn};
+use super::{FoundObject, find_object};
+use crate::cluster::{PlaceSettings, TargetsSettings, warn};
 use crate::ending::CommandError;
 use crate::kinds::named_objects::one_object;
+use crate::session::Session;
 
 /// An object and its target, whose present text is active.
 pub(crate) struct ActiveObject {
@@ -32,32 +33,27 @@ impl ActiveObject {
         settings: &TargetsSettings,
     ) -> Result<Self, CommandError> {
         let (kind, name) = one_object(words).map_err(CommandError::BadUsage)?;
-        let client = connect(&settings.cluster).await?;
-        let live = live_targets(&client, settings).await?;
-        let place = (place.namespace(&client), name);
-        let FoundObject { target, object, .. } = find_object(&client, &live, kind, place).await?;
+        let session = Session::open(settings).await?;
+        let live = session.live_targets().await?;
+        let place = (place.namespace(&session.client), name);
+        let FoundObject { target, object, .. } = find_object(&session.client, &live, kind, place).await?;
         let target = match target {
             KnownTarget::Text(target) => target,
             KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),
             KnownTarget::OneOf(targets) => return Err(CommandError::CannotTell(ambiguity(&targets))),
         };
-        ensure_active(&client, settings, &target).await?;
-        Ok(Self { client, target, object })
+        ensure_active(&session, &target).await?;
+        Ok(Self { client: session.client, target, object })
     }
 }
 
 /// Fails if the poller uses another text of the target: identity and requests follow from the text.
-async fn ensure_active(
-    client: &kube::Client,
-    settings: &TargetsSettings,
-    target: &Arc<Target>,
-) -> Result<(), CommandError> {
-    let TargetsSettings { targets_namespace: home, poller_lease, .. } = settings;
-    let notes = lease_notes(client, home, poller_lease).await;
+async fn ensure_active(session: &Session<'_>, target: &Arc<Target>) -> Result<(), CommandError> {
+    let notes = session.notes().await;
     if let Some(why) = &notes.unread {
         return warn(&format!("{why}: whether the text of target {} is active could not be looked at", target.name));
     }
-    match other_text(home, target, &notes) {
+    match other_text(session.home, target, &notes) {
         None => Ok(()),
         Some(sentence) => Err(CommandError::CannotTell(format!(
             "{sentence}, so nothing is written by it; wait until it is active, or mend it (check --from-cluster says what is wrong)"

@@ -8,19 +8,16 @@ pub(crate) mod leases;
 pub(crate) mod status_writes;
 mod unselecting;
 
-use std::collections::BTreeMap;
-
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_kube::cleanup::{Note, Selection, Selections};
 use drift_kube::client::ResolvedKind;
-use drift_kube::config::{creation_times_of, documents_in};
 use drift_kube::process::clock;
 use drift_language::{LabelSelector, ObjectSelection};
 use serde_json::Value;
 
-use crate::cluster::{TargetsSettings, kind_of, read_lease, read_object, target_maps, warn};
+use crate::cluster::{kind_of, read_object, warn};
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
@@ -28,39 +25,8 @@ use leases::{attestations, attested_texts, unwritten};
 use status_writes::StatusWrites;
 use unselecting::Unselecting;
 
-/// The known targets of a namespace.
-///
-/// # Errors
-/// When they cannot be read, or nothing is known of any.
-pub(crate) async fn live_targets(
-    client: &kube::Client,
-    settings: &TargetsSettings,
-) -> Result<LiveTargets, CommandError> {
-    let namespace = &settings.targets_namespace;
-    let maps = target_maps(client, namespace).await?;
-    let (documents, created) = (documents_in(&maps), creation_times_of(&maps));
-    let notes = lease_notes(client, namespace, &settings.poller_lease).await;
-    let live = LiveTargets::of(namespace, (&documents, &created), &notes);
-    if live.good.is_empty() && live.by_last_good.is_empty() {
-        let is_bare = documents.values().all(BTreeMap::is_empty);
-        let hint =
-            is_bare.then_some("name the one where the ConfigMaps are, labelled driftpoller.dev/targets: \"true\"");
-        let why: Vec<&str> = hint.into_iter().chain(live.troubles.iter().map(String::as_str)).collect();
-        let message = format!("namespace {namespace} has no good target: {}", why.join("; "));
-        return Err(CommandError::BadUsage(message));
-    }
-    Ok(live)
-}
-
-/// The notes on the poller's Lease of that name, or why it could not be read.
-pub(crate) async fn lease_notes(client: &kube::Client, namespace: &str, name: &str) -> LeaseNotes {
-    match read_lease(client, namespace, name).await {
-        Ok(lease) => notes_on(lease.as_ref()),
-        Err(why) => LeaseNotes { unread: Some(why), ..LeaseNotes::default() },
-    }
-}
-
-fn notes_on(lease: Option<&Value>) -> LeaseNotes {
+/// The notes on the poller's Lease.
+pub(crate) fn notes_on(lease: Option<&Value>) -> LeaseNotes {
     let annotations = lease.and_then(|lease| lease.pointer("/metadata/annotations"));
     let noted = annotations.and_then(|annotations| annotations.get(SELECTIONS_ANNOTATION)).and_then(Value::as_str);
     let noted = noted.map(|text| Selections::parse(text).0).unwrap_or_default();

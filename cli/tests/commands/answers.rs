@@ -225,7 +225,7 @@ fn all_that_holds_a_tried_correction_is_told() {
     for (correct, more, expected) in [
         ("", "", &["the target only observes"][..]),
         (correct, "", &["no steps for update"]),
-        (correct, paused, &["no steps for update", "paused by its annotation"]),
+        (correct, paused, &["paused by its annotation", "no steps for update"]),
     ] {
         let text = target("records", objects, correct) + &record(&format!("name: www, namespace: team-a{more}"));
         let (code, told) = tried(&text, &["-o", "json"]);

@@ -12,6 +12,7 @@ mod deletion;
 mod drifted;
 pub mod facts;
 mod guards;
+pub mod holds;
 pub mod mass_drift_breaker;
 mod ownership;
 mod preparation;

@@ -10,6 +10,7 @@
 
 mod applying;
 mod breaker_counts;
+pub mod held;
 mod sentences;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ use serde_json::{Map, Value, json};
 use crate::identity::Uid;
 pub use applying::{HeldObject, Hold};
 pub use breaker_counts::BreakerCounts;
+pub use held::Held;
 
 /// Most bytes of the annotation. The notes of the targets' selections take up to 192 KiB of the 256 KiB that all annotations of a
 /// Lease may have together. 16 KiB list some 170 objects.
@@ -92,57 +94,14 @@ impl fmt::Display for TargetHold {
     }
 }
 
-macro_rules! object_reasons {
-    ($($(#[$doc:meta])* $reason:ident,)+) => {
-        /// A reason that holds the correction or the deletion of a single object.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum ObjectReason { $($(#[$doc])* $reason,)+ }
-
-        impl ObjectReason {
-            /// Every reason.
-            pub const ALL: &[Self] = &[$(Self::$reason,)+];
-
-            /// The word for tables.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$reason => stringify!($reason),)+ }
-            }
-        }
-    };
-}
-
-object_reasons! {
-    /// Backoff after the last correction.
-    Delayed,
-    /// A request could not be sent: a Secret is missing or may not be used, or a template fails.
-    Unsendable,
-    /// A Job of an earlier correction has not ended.
-    JobUnfinished,
-    /// The correction's Job is not taken up.
-    JobNotTakenUp,
-    /// The correction's Job has no Pod.
-    JobWithoutPod,
-    /// The Pod of the correction's Job is not ready.
-    JobPodNotReady,
-    /// The API server refuses the controller's writes to the object.
-    WriteRefused,
-    /// Another writer keeps overtaking the controller's writes.
-    RaceLost,
-    /// Another writer keeps undoing the controller's writes.
-    WriteUndone,
-    /// The objects of another target of the scope are not known.
-    ScopeIncomplete,
-    /// The read shows no resource of the target, and another create waits to be found.
-    ReadUnproved,
-    /// A newer version of one of the programs wrote a condition of the object.
-    NewerVersion,
-}
+/// A reason that holds the correction or the deletion of a single object, as the Lease lists it.
+pub type ObjectReason = Held;
 
 /// The hold of a single object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectHold {
     /// The reason.
-    pub why: ObjectReason,
+    pub why: Held,
     /// The time of the next try, in whole seconds; `None` if the try does not follow from a time.
     pub until: Option<Timestamp>,
 }
@@ -155,8 +114,8 @@ impl ObjectHold {
             Some((word, until)) => (word, Some(until.parse().ok()?)),
             None => (text, None),
         };
-        let why = ObjectReason::ALL.iter().find(|why| why.as_str() == word)?;
-        Some(Self { why: *why, until })
+        let why = Held::ALL.iter().filter_map(|why| why.published()).find(|why| why.word() == word)?;
+        Some(Self { why, until })
     }
 
     /// Returns true if the time of the next try has passed.
@@ -168,7 +127,7 @@ impl ObjectHold {
 
 impl fmt::Display for ObjectHold {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.why.as_str())?;
+        formatter.write_str(self.why.word())?;
         self.until.map_or(Ok(()), |until| write!(formatter, "{UNTIL}{}", until.strftime("%Y-%m-%dT%H:%M:%SZ")))
     }
 }

@@ -29,7 +29,7 @@ pub use condition::{
     StatusFields, StoredIds, Tag, TransitionTime, UnseenCreate, Verdict,
 };
 pub use held_corrections::{
-    BreakerCounts, HeldCorrections, HeldObject, Hold, ObjectHold, ObjectReason, TargetHold, TargetHolds,
+    BreakerCounts, Held, HeldCorrections, HeldObject, Hold, ObjectHold, ObjectReason, TargetHold, TargetHolds,
 };
 pub use identity::{
     Claimant, Holders, IdentityIndex, ObjectRef, Ownership, ResourceName, Rights, ScopeId, Selected, Uid,

@@ -36,7 +36,7 @@ pub use document::manifests::{
     BrokenYaml, FoundDocument, Holder, HolderLabel, broken_manifests, find_documents, manifests_of,
 };
 pub use document::parse_document;
-pub use document::places::{place_of_key, place_of_secret};
+pub use document::places::Places;
 pub use document::suspension::{Edited, NotEditable, set_suspend};
 pub use hints::{HintSource, HintedIdentities, ListenHints, WebhookHints};
 pub use json_schema::{annotated_target, json_schema};
@@ -52,7 +52,7 @@ pub use spec::polling::Confirm;
 pub use spec::requirements::Requirement;
 pub use spec::selector::LabelSelector;
 pub use spec::status_fields::StatusTemplates;
-pub use systems::actions::Actions;
+pub use systems::actions::{Action, ActionSteps, Actions};
 pub use systems::http::auth::Auth;
 pub use systems::http::auth::aws_sig_v4::{AwsKeys, AwsRole, AwsSigV4};
 pub use systems::http::auth::challenge::Challenge;

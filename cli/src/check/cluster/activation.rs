@@ -24,10 +24,10 @@ use super::troubles::missing_targets;
 use super::{FORBIDDEN, check_against, documents_of_maps, no_config_map};
 use crate::check::document::{Document, Severity};
 use crate::check::report::{Report, Waited, check};
-use crate::cluster::{connect, each_object, kind_of, target_maps};
+use crate::cluster::{each_object, kind_of};
 use crate::ending::CommandError;
+use crate::session::Session;
 use crate::targets::known::LeaseNotes;
-use crate::targets::lease_notes;
 
 /// Pause between two reads of the ConfigMaps and the Lease. The poller renews the Lease every 3 s.
 const READ_EVERY: Duration = Duration::from_secs(1);
@@ -49,16 +49,16 @@ pub(in crate::check) async fn wait_until_active(
     namespace: &str,
     timeout: Duration,
 ) -> Result<Report, CommandError> {
-    let (client, end) = (connect(cluster).await?, clock::now() + timeout);
+    let (session, end) = (Session::at(cluster, namespace, POLLER_LEASE).await?, clock::now() + timeout);
     let mut proofs = Proofs::default();
     loop {
         // A call that fails may succeed later: the API server may restart.
-        let maps = target_maps(&client, namespace).await;
+        let maps = session.target_maps().await;
         let is_last = clock::now() >= end;
         let mut pause = READ_EVERY;
         if let Ok(maps) = &maps {
             let texts = documents_in(maps);
-            let notes = lease_notes(&client, namespace, POLLER_LEASE).await;
+            let notes = session.notes().await;
             let missing = missing_targets(namespace, &texts, &notes);
             let documents = documents_of_maps(texts);
             let mut report = check(&documents);
@@ -69,14 +69,15 @@ pub(in crate::check) async fn wait_until_active(
             }
             if inactive.is_empty() && !(documents.is_empty() && missing.is_empty()) {
                 let place = (namespace, &notes);
-                let is_proven = look_at_first_polls(&client, place, (&mut report, &documents), &mut proofs).await;
+                let is_proven =
+                    look_at_first_polls(&session.client, place, (&mut report, &documents), &mut proofs).await;
                 pause = LOOK_EVERY;
                 if is_proven || is_last {
                     report.extend(missing);
                     return Ok(report);
                 }
             } else if is_last && !documents.is_empty() {
-                report = check_against(&client, (namespace, &WrittenKinds::default()), &documents).await;
+                report = check_against(&session.client, (namespace, &WrittenKinds::default()), &documents).await;
                 blame(&mut report, &documents, (inactive, notes.unread.is_some()));
                 report.extend(missing);
                 return Ok(report);

@@ -20,10 +20,10 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use crate::check::document::{Document, Remark, Severity, Source as Text};
 use crate::check::report::{Rate, Report, check, check_without};
 use crate::check::written_kinds::check_with;
-use crate::cluster::{connect, each_object, target_maps};
+use crate::cluster::{connect, each_object};
 use crate::ending::CommandError;
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
-use crate::targets::lease_notes;
+use crate::session::Session;
 use dry_run::try_write;
 use target_findings::TargetFindings;
 use troubles::{missing_targets, rate_trouble, scope_changes, secret_doubt, secret_trouble};
@@ -46,15 +46,15 @@ const FORBIDDEN: u16 = 403;
 /// # Errors
 /// When they cannot be read, or there are none.
 pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) -> Result<Report, CommandError> {
-    let client = connect(cluster).await?;
-    let texts = documents_in(&target_maps(&client, namespace).await?);
-    let notes = lease_notes(&client, namespace, POLLER_LEASE).await;
+    let session = Session::at(cluster, namespace, POLLER_LEASE).await?;
+    let texts = documents_in(&session.target_maps().await?);
+    let notes = session.notes().await;
     let missing = missing_targets(namespace, &texts, &notes);
     let documents = documents_of_maps(texts);
     if documents.is_empty() && missing.is_empty() {
         return Err(no_config_map(namespace));
     }
-    let mut report = check_against(&client, (namespace, &WrittenKinds::default()), &documents).await;
+    let mut report = check_against(&session.client, (namespace, &WrittenKinds::default()), &documents).await;
     report.is_partial |= notes.unread.is_some();
     let unread = notes.unread.map(|why| {
         let message = format!("{why}: whether a target is missing is not checked");
@@ -72,8 +72,8 @@ pub(crate) async fn live_documents(
     cluster: &KubeconfigSettings,
     namespace: &str,
 ) -> Result<Vec<Document>, CommandError> {
-    let client = connect(cluster).await?;
-    let documents = documents_of_maps(documents_in(&target_maps(&client, namespace).await?));
+    let session = Session::at(cluster, namespace, POLLER_LEASE).await?;
+    let documents = documents_of_maps(documents_in(&session.target_maps().await?));
     if documents.is_empty() { Err(no_config_map(namespace)) } else { Ok(documents) }
 }
 

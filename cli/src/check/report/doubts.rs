@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use drift_language::place_of_key;
 use drift_language::{DeclaredSecret, Destination, HttpStep, Target};
 use http::Method;
 
@@ -44,13 +43,13 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
     let mut remarks = shared_scopes(targets);
     for (document, target) in targets {
         let mut warn = |path: &[&str], message: &str| {
-            let place = place_of_key(&document.text, path);
+            let place = document.places.of_key(path);
             remarks.push(document.remark(Severity::Warning, place, message.to_owned()));
         };
         if !target.has_own_identities() {
             warn(&["spec", "identity"], ONE_IDENTITY);
         }
-        if target.correct.destination.is_some() && !has_key(&document.text, ["spec", "correct", "mode"]) {
+        if target.correct.destination.is_some() && !document.places.has_key(&["spec", "correct", "mode"]) {
             warn(&["spec", "correct"], NO_MODE);
         }
         if let Some(message) = without_update(&target.left_by_updates()) {
@@ -82,23 +81,25 @@ pub(super) fn doubts(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
         for (key, message) in target.unobserved() {
             warn(&["spec", "compare", "desired", &key], &message);
         }
-    }
-    for (document, target) in targets.iter().filter(|(_, target)| target.correct.mode.corrects()) {
-        let actions = target.correct.actions();
-        let half = match (actions.create, actions.update) {
-            (false, true) => Some(("update", "create: a missing resource is reported and never created")),
-            (true, false) if !target.replaces_all() && !target.settles_all() => {
-                Some(("create", "update: a difference is reported and never corrected"))
-            }
-            _ => None,
-        };
-        if let Some((has, lacks)) = half {
-            let place =
-                place_of_key(&document.text, &["spec", "correct", target.correct.key().unwrap_or_default(), has]);
-            remarks.push(document.remark(Severity::Warning, place, format!("it has {has} without {lacks}")));
+        if let Some((has, lacks)) = half(target) {
+            let section = target.correct.key().unwrap_or_default();
+            warn(&["spec", "correct", section, has], &format!("it has {has} without {lacks}"));
         }
     }
     remarks
+}
+
+/// Returns the half of its corrections that a target has, and the one that it lacks.
+fn half(target: &Target) -> Option<(&'static str, &'static str)> {
+    let actions = target.correct.actions();
+    match (actions.create, actions.update) {
+        _ if !target.correct.mode.corrects() => None,
+        (false, true) => Some(("update", "create: a missing resource is reported and never created")),
+        (true, false) if !target.replaces_all() && !target.settles_all() => {
+            Some(("create", "update: a difference is reported and never corrected"))
+        }
+        _ => None,
+    }
 }
 
 /// Returns true if the controller has to read the Secrets of all namespaces.
@@ -185,21 +186,16 @@ fn shared_scopes(targets: &[(&Document, Arc<Target>)]) -> Vec<Remark> {
             first.name, target.scope.name
         );
         let path: &[&str] =
-            if has_key(&document.text, ["spec", "scope"]) { &["spec", "scope"] } else { &["spec", "identity"] };
-        remarks.push(document.remark(Severity::Warning, place_of_key(&document.text, path), message));
+            if document.places.has_key(&["spec", "scope"]) { &["spec", "scope"] } else { &["spec", "identity"] };
+        remarks.push(document.remark(Severity::Warning, document.places.of_key(path), message));
     }
     remarks
-}
-
-/// Returns true if a document has a key: one that it lacks is placed where the nearest above it stands.
-fn has_key<const DEPTH: usize>(text: &str, path: [&str; DEPTH]) -> bool {
-    place_of_key(text, &path) != place_of_key(text, &path[..DEPTH - 1])
 }
 
 /// Returns true if the default scope holds, and is made of a query.
 fn has_scope_of_query(document: &Document) -> bool {
     let mut databases = ["postgres", "mysql"].iter();
-    databases.any(|key| has_key(&document.text, ["spec", "read", key])) && !has_key(&document.text, ["spec", "scope"])
+    databases.any(|key| document.places.has_key(&["spec", "read", key])) && !document.places.has_key(&["spec", "scope"])
 }
 
 /// Returns true if its corrections change the external system by themselves.

@@ -4,39 +4,8 @@
 //! matches the spec is not ours for that reason.
 
 use drift_api::{Claim, ResourceName};
+pub use drift_language::Action;
 use drift_language::Existing;
-
-/// Action of a correction on the external resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Action {
-    /// Creates an absent resource.
-    Create,
-    /// Updates an existing resource that differs.
-    Update,
-    /// Deletes and recreates a resource that differs in an immutable field.
-    Replace,
-    /// Deletes the resource of an object that is being deleted.
-    Delete,
-    /// Wakes the operator that owns the object, which then corrects the missing or differing resource.
-    Nudge,
-}
-
-impl Action {
-    /// All actions.
-    pub const ALL: [Self; 5] = [Self::Create, Self::Update, Self::Replace, Self::Delete, Self::Nudge];
-
-    /// Returns the label of the metric.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Replace => "replace",
-            Self::Delete => "delete",
-            Self::Nudge => "nudge",
-        }
-    }
-}
 
 /// Answer to "does ownership allow this action?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

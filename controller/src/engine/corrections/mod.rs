@@ -4,7 +4,6 @@ pub mod claim;
 pub mod correction;
 pub mod doubt;
 pub mod finalizer_patches;
-pub mod held;
 mod idempotency_key;
 pub mod outcome;
 mod outcome_log;
@@ -12,5 +11,5 @@ pub mod unseen_create;
 
 pub use claim::{Action, Permission};
 pub use correction::{AskedFor, Correction};
-pub use held::Held;
+pub use drift_api::held_corrections::held::{self, Held};
 pub use outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, StepAnswer, StepOutcome, Uncertainty};

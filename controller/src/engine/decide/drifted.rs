@@ -16,14 +16,7 @@ pub(super) fn other_contradiction(case: &Case<'_>) -> Option<Decision> {
 
 /// The target has no steps for the action.
 pub(super) fn no_action(case: &Case<'_>) -> Option<Decision> {
-    let actions = case.situation.target.actions;
-    let has_steps = match case.action()? {
-        Action::Create => actions.create,
-        Action::Update => actions.update,
-        Action::Replace => actions.replace,
-        Action::Nudge => actions.nudge,
-        Action::Delete => actions.delete,
-    };
+    let has_steps = case.situation.target.actions.has(case.action()?);
     (!has_steps).then_some(Decision::Nothing(Held::NoAction))
 }
 

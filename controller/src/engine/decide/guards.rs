@@ -1,5 +1,7 @@
 //! The guards of a decision: what holds an object, or comes before its state is acted on.
 
+use drift_api::CorrectionStatus;
+
 use super::state::{Case, State};
 use super::{approval, deletion, drifted, ownership, preparation, stored_ids, unseen_create};
 use crate::engine::corrections::Held;
@@ -21,6 +23,17 @@ impl Guard {
         let decision = if (self.of)(case.state) { (self.rule)(case) } else { None };
         debug_assert!(decision.as_ref().and_then(Decision::held).is_none_or(|why| self.holds.contains(&why)));
         decision
+    }
+
+    /// Returns the hold by a decision of this guard; `None` if it only writes a record or the finalizer.
+    pub(super) fn hold_by(&self, decision: &Decision) -> Option<Held> {
+        let is_told_by = |status: &CorrectionStatus| {
+            self.holds.iter().copied().find(|why| status.reason.is_some() && why.recorded_as() == status.reason)
+        };
+        match decision {
+            Decision::WriteStatus(status) => is_told_by(status),
+            other => other.held(),
+        }
     }
 }
 
@@ -44,7 +57,10 @@ pub(super) const GUARDS: &[Guard] = &[
     Guard { of: State::is_deleting, rule: stored_ids::changed, holds: &[Held::StoredIdChanged] },
 
     // Does a person, the target or another object forbid every action?
-    Guard { of: State::is_present, rule: preparation::forbidden, holds: &[Held::TemplateFails, Held::Suspended, Held::Paused, Held::NotAllowed] },
+    Guard { of: State::is_present, rule: preparation::suspended, holds: &[Held::TemplateFails, Held::Suspended] },
+    Guard { of: State::is_present, rule: preparation::paused, holds: &[Held::Paused] },
+    Guard { of: State::is_present, rule: preparation::not_allowed, holds: &[Held::TemplateFails, Held::NotAllowed] },
+    Guard { of: State::is_present, rule: preparation::unnamed, holds: &[Held::TemplateFails] },
     Guard { of: State::is_living, rule: ownership::of_another, holds: &[Held::IdentityTaken, Held::IdentityContested, Held::GivenUp, Held::ScopeIncomplete] },
     Guard { of: State::is_living, rule: stored_ids::changed, holds: &[Held::StoredIdChanged] },
     Guard { of: State::is_living, rule: stored_ids::set_back, holds: &[] },

@@ -43,19 +43,32 @@ pub(super) fn interrupted(case: &Case<'_>) -> Option<Decision> {
     is_interrupted.then(|| Decision::WriteStatus(status.interrupted(situation.object.generation)))
 }
 
-/// The target or a person permits no action on the resource, or its name is unknown.
-pub(super) fn forbidden(case: &Case<'_>) -> Option<Decision> {
-    let facts = case.situation.facts;
-    let held = match (facts.suspended, facts.allowed) {
-        (None, _) => Held::TemplateFails,
-        (Some(true), _) => Held::Suspended,
-        _ if case.situation.object.paused => Held::Paused,
-        (_, None) => Held::TemplateFails,
-        (_, Some(false)) => Held::NotAllowed,
-        _ if case.resource.is_none() => Held::TemplateFails,
-        _ => return None,
-    };
-    Some(Decision::Nothing(held))
+/// The target is suspended, as a whole or for the object.
+pub(super) fn suspended(case: &Case<'_>) -> Option<Decision> {
+    match case.situation.facts.suspended {
+        None => Some(Decision::Nothing(Held::TemplateFails)),
+        Some(true) => Some(Decision::Nothing(Held::Suspended)),
+        Some(false) => None,
+    }
+}
+
+/// A person paused the object.
+pub(super) fn paused(case: &Case<'_>) -> Option<Decision> {
+    case.situation.object.paused.then_some(Decision::Nothing(Held::Paused))
+}
+
+/// A requirement of the target does not hold.
+pub(super) fn not_allowed(case: &Case<'_>) -> Option<Decision> {
+    match case.situation.facts.allowed {
+        None => Some(Decision::Nothing(Held::TemplateFails)),
+        Some(false) => Some(Decision::Nothing(Held::NotAllowed)),
+        Some(true) => None,
+    }
+}
+
+/// The name of the resource is unknown.
+pub(super) fn unnamed(case: &Case<'_>) -> Option<Decision> {
+    case.resource.is_none().then_some(Decision::Nothing(Held::TemplateFails))
 }
 
 /// The finalizer is due: with Adopt on first sight, else on claimed resources, because the target may have gained its

@@ -45,12 +45,9 @@ impl State {
         }
         match current.reason {
             ObservedReason::InSync => Self::InSync,
-            reason if reason.status() == ConditionStatus::True && target.actions.nudge => Self::Drifted(Action::Nudge),
-            ObservedReason::NotCreated | ObservedReason::ExternalMissing => Self::Drifted(Action::Create),
-            ObservedReason::NotUpdated | ObservedReason::FieldsDiffer if current.tag.replace => {
-                Self::Drifted(Action::Replace)
+            reason if reason.status() == ConditionStatus::True => {
+                Self::Drifted(target.actions.against(reason, current.tag.replace))
             }
-            ObservedReason::NotUpdated | ObservedReason::FieldsDiffer => Self::Drifted(Action::Update),
             ObservedReason::AbsenceContradicted => Self::Contradicted,
             _ => Self::Unjudged(Held::VerdictUnknown),
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use drift_api::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
 use drift_api::{JobStage, LeanObject, TransitionTime};
-use drift_language::{JobCorrect, JobTemplate, Target};
+use drift_language::{JobCorrect, Target};
 use drift_systems::RefusalReason;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ impl CorrectionJob {
         correction: &Correction,
     ) -> Result<Self, Unrenderable> {
         let action = correction.action.as_str();
-        let Some(template) = template_of(job, correction.action) else {
+        let Some(template) = job.steps_of(correction.action).iter().next() else {
             return Err(Unrenderable::new(format!("correct has no {action}")));
         };
         let Some(namespace) = object.id.namespace.as_deref() else {
@@ -223,15 +223,6 @@ impl Requests for JobRequests {
     fn judge(&mut self, _index: usize, reply: Reply, _wall: Timestamp) -> StepAnswer {
         let Reply::Job(reply) = reply else { return reply.unanswered() };
         StepAnswer::of(self.job.judge(&reply))
-    }
-}
-
-const fn template_of(job: &JobCorrect, action: Action) -> Option<&JobTemplate> {
-    match action {
-        Action::Create => job.create.as_ref(),
-        Action::Update => job.update.as_ref(),
-        Action::Delete => job.delete.as_ref(),
-        Action::Replace | Action::Nudge => None,
     }
 }
 

@@ -2,7 +2,7 @@
 //! results. Each change is one atomic step.
 
 use drift_api::{Change, CredentialError, LeanObject, ResultCode};
-use drift_language::{LdapCorrect, LdapStep, SecretValues, Target, Variables};
+use drift_language::{LdapCorrect, SecretValues, Target, Variables};
 use drift_systems::{LdapFailure, RefusalReason};
 use jiff::Timestamp;
 
@@ -34,20 +34,20 @@ impl Changes {
         (object, correction): (&LeanObject, &Correction),
         secrets: ObjectSecrets,
     ) -> Result<Self, Unrenderable> {
-        let (deleting, others) = steps_of(ldap, correction.action);
-        if deleting.is_empty() && others.is_empty() {
+        let written = ldap.steps_of(correction.action);
+        if written.is_empty() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
         let aim = Aim::of(target, object, correction, correction.action == Action::Replace)?;
         let (view, values) = (object.view.open(), secrets.values());
         let variables = Variables { secrets: Some(&values), ..aim.variables(&view) };
-        let drafts = deleting.iter().chain(others).map(|step| Draft {
+        let drafts = written.iter().map(|step| Draft {
             name: step.name.as_deref(),
             sends: names_sent(target, |name| step.sends(name)),
             content: step.render(&variables),
         });
         let rendered = RenderedSteps::of(drafts, secrets)?;
-        Ok(Self { rendered, deletion: deleting.len() })
+        Ok(Self { rendered, deletion: written.deletion().len() })
     }
 
     /// Returns the plan of the steps.
@@ -110,17 +110,6 @@ impl Requests for Changes {
         let Reply::Change { ended, is_sent } = reply else { return reply.unanswered() };
         let Err(failure) = ended else { return StepAnswer::of(StepOutcome::Accepted) };
         StepAnswer::of(Self::judge(self, index, &failure, is_sent))
-    }
-}
-
-/// Returns the steps that delete the resource, and those that follow.
-pub(super) fn steps_of(ldap: &LdapCorrect, action: Action) -> (&[LdapStep], &[LdapStep]) {
-    match action {
-        Action::Create => (&[], &ldap.create),
-        Action::Update => (&[], &ldap.update),
-        Action::Delete => (&ldap.delete, &[]),
-        Action::Replace => (&ldap.delete, &ldap.create),
-        Action::Nudge => (&[], &[]),
     }
 }
 

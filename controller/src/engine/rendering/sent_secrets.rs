@@ -7,8 +7,6 @@ use drift_language::{Destination, Target};
 
 use crate::engine::corrections::Action;
 use crate::engine::rendering::http::{Parts, names_sent};
-use crate::engine::rendering::ldap::steps_of;
-use crate::engine::rendering::sql::statements_of;
 
 /// Names of the secrets that the requests of each action may send, look-ups included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,12 +23,12 @@ impl SentSecrets {
                     names_sent(target, |name| parts.iter().any(|step| step.sends(name)))
                 }
                 Some(Destination::Sql(sql)) => {
-                    let statements = statements_of(sql, action);
+                    let statements = sql.steps_of(action);
                     names_sent(target, |name| statements.iter().any(|statement| statement.sends(name)))
                 }
                 Some(Destination::Ldap(ldap)) => {
-                    let (deleting, others) = steps_of(ldap, action);
-                    names_sent(target, |name| deleting.iter().chain(others).any(|step| step.sends(name)))
+                    let steps = ldap.steps_of(action);
+                    names_sent(target, |name| steps.iter().any(|step| step.sends(name)))
                 }
                 // The others send none.
                 _ => BTreeSet::new(),

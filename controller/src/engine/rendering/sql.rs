@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use drift_api::{CredentialError, LeanObject, SqlState};
-use drift_language::{SqlCorrect, SqlStatement, Target, Variables};
+use drift_language::{SqlCorrect, Target, Variables};
 use drift_systems::{RefusalReason, SqlFailure, StatementFailure, WriteStatement};
 use jiff::Timestamp;
 
@@ -38,7 +38,7 @@ impl Statements {
         (object, correction): (&LeanObject, &Correction),
         secrets: ObjectSecrets,
     ) -> Result<Self, Unrenderable> {
-        let written = statements_of(sql, correction.action);
+        let written = sql.steps_of(correction.action);
         if written.is_empty() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
@@ -53,12 +53,7 @@ impl Statements {
                 .map(|text| Some(WriteStatement { text: text?, timeout: statement.timeout })),
         });
         let rendered = RenderedSteps::of(drafts, secrets)?;
-        let deletion = match correction.action {
-            Action::Delete => written.len(),
-            Action::Replace if sql.replace.is_empty() => sql.delete.len(),
-            _ => 0,
-        };
-        Ok(Self { rendered, transaction: sql.transaction, deletion })
+        Ok(Self { rendered, transaction: sql.transaction, deletion: written.deletion().len() })
     }
 
     /// Returns the plan of the steps.
@@ -122,17 +117,6 @@ impl Requests for Statements {
         let Err(failure) = ended else { return StepAnswer::of(StepOutcome::Accepted) };
         let (label, outcome) = Self::judge(self, index, &failure, is_sent);
         StepAnswer { label, ..StepAnswer::of(outcome) }
-    }
-}
-
-pub(super) fn statements_of(sql: &SqlCorrect, action: Action) -> Vec<&SqlStatement> {
-    match action {
-        Action::Create => sql.create.iter().collect(),
-        Action::Update => sql.update.iter().collect(),
-        Action::Delete => sql.delete.iter().collect(),
-        Action::Replace if sql.replace.is_empty() => sql.delete.iter().chain(&sql.create).collect(),
-        Action::Replace => sql.replace.iter().collect(),
-        Action::Nudge => Vec::new(),
     }
 }
 

@@ -72,12 +72,7 @@ impl PollSettings {
     /// Returns true if the target has an action against the drift of this verdict.
     #[must_use]
     pub const fn has_action_for(&self, verdict: &Verdict) -> bool {
-        let Actions { create, update, replace, nudge, .. } = self.actions;
-        match verdict.reason {
-            reason if reason.is_absence() => create || nudge,
-            _ if verdict.tag.replace => replace || nudge,
-            _ => update || nudge,
-        }
+        self.actions.has(self.actions.against(verdict.reason, verdict.tag.replace))
     }
 }
 

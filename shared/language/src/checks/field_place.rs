@@ -3,7 +3,8 @@
 //! Templates are compiled without positions, and the check against the kind's schema knows nothing of documents. So the
 //! position is searched for in the text.
 
-use crate::yaml::{Content, Node, Position, parse};
+use crate::document::places::Places;
+use crate::yaml::{Content, Node, Position};
 
 /// Characters allowed between two fields of a chain: `a.b`, `a.?b`, `a['b']`, `a[?"b"]`.
 const BETWEEN: [char; 6] = ['.', '?', '[', '\'', '"', '\\'];
@@ -24,12 +25,10 @@ pub(crate) fn locate_field(text: &str, path: &[String]) -> Position {
 }
 
 /// Position of the first `publish` or `store` of that status field, or of `ready`, or line 0.
-pub(crate) fn locate_written(text: &str, key: &str, field: &str) -> Position {
-    let root = parse(text).ok();
+pub(crate) fn locate_written(places: &Places, key: &str, field: &str) -> Position {
     // A field of the desired state may also be called `publish`, so only `spec.publish` counts. `store` occurs
     // only in steps.
-    let spec = root.as_ref().and_then(|root| root.get("spec"));
-    let found = spec.and_then(|spec| match key {
+    let found = places.spec().and_then(|spec| match key {
         "store" => stored(spec.get("correct")?, field),
         "ready" => key_place(spec, key),
         _ => key_place(spec.get(key)?, field),
@@ -76,9 +75,9 @@ mod tests {
             ("publish", "none", (0, 0)),
         ];
         for (key, field, (line, column)) in table {
-            assert_eq!(locate_written(text, key, field), Position { line, column }, "{key} {field}");
+            assert_eq!(locate_written(&Places::of(text), key, field), Position { line, column }, "{key} {field}");
         }
-        assert_eq!(locate_written(": [", "publish", "id"), Position::default());
+        assert_eq!(locate_written(&Places::of(": ["), "publish", "id"), Position::default());
     }
 
     #[test]

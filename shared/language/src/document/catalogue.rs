@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::checks::field_place::{locate_field, locate_written};
 use crate::checks::lookalikes::{NO_TEMPLATE, lookalikes};
 use crate::document::parse::{Parsed, parse};
-use crate::document::places::place_of_key;
+use crate::document::places::Places;
 use crate::document::sections::where_it_belongs;
 use crate::target::Target;
 use crate::target_state::TargetState;
@@ -180,7 +180,9 @@ impl Catalogue {
             let new = match current.as_ref().or_else(|| self.former_text(&name)) {
                 Some(good) if good.text == *text => Some(good.clone()),
                 _ if refused.contains_key(&name) => {
-                    existing.problems.extend(refused[&name].iter().map(|field| field.problem(&name, text)));
+                    let places = Places::of(text);
+                    let problem = |field: &UnknownField| field.problem(&name, (text, &places));
+                    existing.problems.extend(refused[&name].iter().map(problem));
                     None
                 }
                 _ => Good::parse(&name, text).map_err(|found| existing.problems.extend(found)).ok(),
@@ -278,13 +280,13 @@ fn with_consequence(conflict: Problem) -> Problem {
 }
 
 impl UnknownField {
-    fn problem(&self, document: &DocumentName, text: &str) -> Problem {
+    fn problem(&self, document: &DocumentName, (text, places): (&str, &Places)) -> Problem {
         let at = match (self.path.last(), self.written_by) {
             (None, _) => {
-                let (line, column) = place_of_key(text, &["spec", "objects", "kind"]);
+                let (line, column) = places.of_key(&["spec", "objects", "kind"]);
                 Position { line, column }
             }
-            (Some(field), Some(key)) => locate_written(text, key, field),
+            (Some(field), Some(key)) => locate_written(places, key, field),
             (Some(_), None) => locate_field(text, &self.path),
         };
         Problem::new(document, at, self.message.clone())

@@ -6,13 +6,49 @@ use crate::yaml::{Content, Node, Position};
 /// The keys whose maps name a Secret.
 const SECRET_REFERENCES: [&str; 3] = ["secretRef", "caSecretRef", "certificateSecretRef"];
 
-/// Where the deepest key of a path that a document has stands in it, line and column; the document's first line without any.
-#[must_use]
-pub fn place_of_key(text: &str, path: &[&str]) -> (usize, usize) {
-    yaml::parse(text).map_or((1, 1), |root| place_within(&root, path))
+/// The tree of a document, read once to place everything that is said of it.
+#[derive(Debug)]
+pub struct Places {
+    /// `None` for a text that is no YAML.
+    root: Option<Node>,
 }
 
-/// The same in a document that is read already.
+impl Places {
+    /// Reads a document.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self { root: yaml::parse(text).ok() }
+    }
+
+    /// Returns the line and column of the deepest key of a path that the document has, or of its beginning.
+    #[must_use]
+    pub fn of_key(&self, path: &[&str]) -> (usize, usize) {
+        self.root.as_ref().map_or((1, 1), |root| place_within(root, path))
+    }
+
+    /// Returns true if the document has a key.
+    #[must_use]
+    pub fn has_key(&self, path: &[&str]) -> bool {
+        let mut node = self.root.as_ref();
+        path.iter().for_each(|key| node = node.and_then(|node| node.get(key)));
+        node.is_some()
+    }
+
+    /// Returns the line and column at which the document names a Secret of the programs' namespace, or of its
+    /// beginning.
+    #[must_use]
+    pub fn of_secret(&self, name: &str) -> (usize, usize) {
+        let at = self.root.as_ref().and_then(|root| secret_reference(root, name));
+        at.map_or((1, 1), |at| (at.line, at.column))
+    }
+
+    /// Returns the `spec` of the document.
+    pub(crate) fn spec(&self) -> Option<&Node> {
+        self.root.as_ref()?.get("spec")
+    }
+}
+
+/// Returns the line and column of the deepest key of a path below a node.
 pub(super) fn place_within(root: &Node, path: &[&str]) -> (usize, usize) {
     let (mut node, mut at) = (root, root.at);
     for key in path {
@@ -21,14 +57,6 @@ pub(super) fn place_within(root: &Node, path: &[&str]) -> (usize, usize) {
         (node, at) = (&entry.value, entry.key_at);
     }
     (at.line, at.column)
-}
-
-/// Where a target document names a Secret of the programs' namespace, line and column; the document's first line where it does not.
-#[must_use]
-pub fn place_of_secret(text: &str, name: &str) -> (usize, usize) {
-    let root = yaml::parse(text).ok();
-    let at = root.as_ref().and_then(|root| secret_reference(root, name));
-    at.map_or((1, 1), |at| (at.line, at.column))
 }
 
 /// The name in the first reference to that Secret, in the order of the document.
@@ -52,16 +80,26 @@ mod tests {
     #[test]
     fn a_secret_is_placed_where_it_is_named() {
         let text = "spec:\n  read: {auth: {basic: {secretRef: {name: r}}}}\n  let: {name: w}\n  hints:\n  - secretRef:\n      name: w\n";
-        assert_eq!(place_of_secret(text, "r"), (2, 43));
-        assert_eq!(place_of_secret(text, "w"), (6, 13));
-        assert_eq!(place_of_secret(text, "x"), (1, 1));
+        let places = Places::of(text);
+        assert_eq!(places.of_secret("r"), (2, 43));
+        assert_eq!(places.of_secret("w"), (6, 13));
+        assert_eq!(places.of_secret("x"), (1, 1));
     }
 
     #[test]
     fn the_deepest_known_key_is_placed() {
         let text = "kind: PollTarget\nspec:\n  correct:\n    http: {update: []}\n";
-        assert_eq!(place_of_key(text, &["spec", "correct", "http", "update"]), (4, 12));
-        assert_eq!(place_of_key(text, &["spec", "correct", "postgres"]), (3, 3));
-        assert_eq!(place_of_key(": [", &["spec"]), (1, 1));
+        let places = Places::of(text);
+        assert_eq!(places.of_key(&["spec", "correct", "http", "update"]), (4, 12));
+        assert_eq!(places.of_key(&["spec", "correct", "postgres"]), (3, 3));
+        assert_eq!(Places::of(": [").of_key(&["spec"]), (1, 1));
+    }
+
+    #[test]
+    fn a_key_counts_even_without_a_value() {
+        let places = Places::of("spec: {correct: {mode: }}");
+        assert!(places.has_key(&["spec", "correct", "mode"]));
+        assert!(!places.has_key(&["spec", "correct", "http"]) && !places.has_key(&["spec", "scope", "mode"]));
+        assert!(!Places::of(": [").has_key(&["spec"]));
     }
 }

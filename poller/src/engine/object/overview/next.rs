@@ -1,6 +1,6 @@
 //! The next step for an object, by its conditions and its target. The Leases show what else holds that step.
 
-use drift_api::{ConditionStatus, CorrectedReason, CurrentVerdict, LeanObject, ObservedReason};
+use drift_api::{ConditionStatus, CorrectedReason, CurrentVerdict, Held, LeanObject, ObservedReason};
 use drift_language::{Mode, Target};
 
 use crate::engine::object::deletion::{Ending, ending_of};
@@ -127,34 +127,28 @@ impl Next {
     /// The reason why nothing is corrected, for people; `None` if the step holds nothing.
     #[must_use]
     pub const fn sentence(self) -> Option<&'static str> {
-        Some(match self {
-            Self::Suspended => "the target is suspended",
-            Self::TargetMissing => "no ConfigMap has the target of the object any more",
-            Self::Paused => "the object is paused by its annotation driftpoller.dev/paused",
-            Self::Observing => "the target only observes: its `correct.mode` is Observe",
-            Self::IdentityTaken => "another object has the external resource",
-            Self::IdentityContested => "other objects claim the external resource too",
-            Self::NotOurs => "the external resource was not made for this object, and `correct.existing` is Refuse",
-            Self::IdentityChanged => {
-                "the object's identity or the target's scope was edited, and the resource that the object owns still exists"
-            }
-            Self::Verification => "a poll verifies the last correction first",
+        let why = match self {
             Self::AttemptsExhausted => {
-                "a replacement was accepted and the same fields differ: no further try until an edit or a retry request"
+                return Some(
+                    "a replacement was accepted and the same fields differ: no further try until an edit or a retry request",
+                );
             }
-            Self::CreationInDoubt => {
-                "the last create may have made a resource that the read does not find: look in the external system, and correct \
-                 the read, delete what is there, or request a retry"
-            }
-            Self::StoredIdChanged => {
-                "another writer changed or removed an id in its status: set it back, or give the resource up"
-            }
-            Self::AwaitingApproval => {
-                "the correction awaits approval: `kubectl drift approve KIND/NAME` shows and approves it"
-            }
-            Self::HourlyTry => "the last corrections changed nothing: one try an hour, or a retry request",
+            Self::Suspended => Held::Suspended,
+            Self::TargetMissing => Held::TargetFormer,
+            Self::Paused => Held::Paused,
+            Self::Observing => Held::Observing,
+            Self::IdentityTaken => Held::IdentityTaken,
+            Self::IdentityContested => Held::IdentityContested,
+            Self::NotOurs => Held::NotOurs,
+            Self::IdentityChanged => Held::IdentityChanged,
+            Self::Verification => Held::NotVerified,
+            Self::CreationInDoubt => Held::CreationInDoubt,
+            Self::StoredIdChanged => Held::StoredIdChanged,
+            Self::AwaitingApproval => Held::AwaitingApproval,
+            Self::HourlyTry => Held::AttemptsExhausted,
             Self::Nothing | Self::Deletion | Self::Poll | Self::Correction | Self::Unknown => return None,
-        })
+        };
+        Some(why.cause())
     }
 
     /// The word for tables; `None` if there is no next step.

@@ -3,8 +3,7 @@
 use crate::cel::{DESIRED, EVERY_KEY, Expression, STEPS, Scope};
 use crate::secrets::needed_secret::Credential;
 use crate::secrets::needed_secret::NeededSecret;
-use crate::systems::actions::Actions;
-use crate::systems::actions::MadeOf;
+use crate::systems::actions::{Action, ActionSteps, Actions, MadeOf};
 use crate::systems::http::auth::needed_secrets::credentials;
 use crate::systems::http::auth::needed_secrets::needed_secrets;
 use crate::systems::http::auth::{Auth, read_auth};
@@ -45,6 +44,12 @@ pub struct HttpCorrect {
 }
 
 impl HttpCorrect {
+    /// The steps of one action.
+    #[must_use]
+    pub fn steps_of(&self, action: Action) -> ActionSteps<'_, HttpStep> {
+        ActionSteps::of(action, [&self.create, &self.update, &self.delete, &self.replace])
+    }
+
     /// The steps of every action.
     pub fn steps(&self) -> impl Iterator<Item = &HttpStep> {
         self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)

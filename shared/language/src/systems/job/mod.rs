@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::pod::{PodPart, read_labels, read_pod};
 use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
-use crate::systems::actions::Actions;
+use crate::systems::actions::{Action, ActionSteps, Actions};
 use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::{CorrectSection, SentBy};
 use crate::yaml::{Node, Reader};
@@ -73,6 +73,13 @@ impl JobTemplate {
 }
 
 impl JobCorrect {
+    /// The template of one action, as its only step.
+    #[must_use]
+    pub fn steps_of(&self, action: Action) -> ActionSteps<'_, JobTemplate> {
+        let [create, update, delete] = [&self.create, &self.update, &self.delete].map(Option::as_slice);
+        ActionSteps::of(action, [create, update, delete, &[]])
+    }
+
     fn templates(&self) -> impl Iterator<Item = &JobTemplate> {
         [&self.create, &self.update, &self.delete].into_iter().flatten()
     }

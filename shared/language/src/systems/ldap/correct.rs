@@ -6,7 +6,7 @@ use crate::cel::Scope;
 use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::read_whole_secret;
 use crate::spec::naming::read_unanswered_steps;
-use crate::systems::actions::{Actions, MadeOf};
+use crate::systems::actions::{Action, ActionSteps, Actions, MadeOf};
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::yaml::{Node, Reader};
 use drift_api::names::CREDENTIAL_CONTROLLER;
@@ -29,6 +29,12 @@ pub struct LdapCorrect {
 }
 
 impl LdapCorrect {
+    /// The steps of one action.
+    #[must_use]
+    pub fn steps_of(&self, action: Action) -> ActionSteps<'_, LdapStep> {
+        ActionSteps::of(action, [&self.create, &self.update, &self.delete, &[]])
+    }
+
     fn steps(&self) -> impl Iterator<Item = &LdapStep> {
         self.create.iter().chain(&self.update).chain(&self.delete)
     }

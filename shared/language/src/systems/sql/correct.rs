@@ -6,7 +6,7 @@ use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables
 use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::secrets::secret_variable;
 use crate::spec::naming::{read_step_name, read_unanswered_steps};
-use crate::systems::actions::{Actions, MadeOf};
+use crate::systems::actions::{Action, ActionSteps, Actions, MadeOf};
 use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::{CorrectSection, SentBy, WithDesired};
 use crate::systems::sql::dialect::DialectRules as _;
@@ -76,6 +76,12 @@ impl SqlStatement {
 }
 
 impl SqlCorrect {
+    /// The steps of one action.
+    #[must_use]
+    pub fn steps_of(&self, action: Action) -> ActionSteps<'_, SqlStatement> {
+        ActionSteps::of(action, [&self.create, &self.update, &self.delete, &self.replace])
+    }
+
     fn statements(&self) -> impl Iterator<Item = &SqlStatement> {
         self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
     }

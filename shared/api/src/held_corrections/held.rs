@@ -1,10 +1,13 @@
-//! Reasons for doing nothing for an object, as a closed set of labels of a metric.
+//! Reasons for doing nothing for an object: the controller's guards, the label of its metric, the entries on its Lease
+//! and the sentences of commands all use this one set.
 
-use drift_api::{JobStage, ObjectReason};
+use crate::condition::CorrectedReason;
+use crate::requests::job::JobStage;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal,)+) => {
-        /// Reason why nothing is done now. First those of the guards of a decision, in the order in which each is first asked for.
+        /// Reason why nothing is done now. First those of the controller's guards, in the order in which each is first
+        /// asked for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Held { $($(#[$doc])* $variant,)+ }
 
@@ -16,6 +19,12 @@ macro_rules! words {
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
+            }
+
+            /// Returns the word for tables, sentences and the Lease.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant),)+ }
             }
         }
     };
@@ -121,22 +130,28 @@ impl Held {
 
     /// The reason for readers of the controller's Lease; `None` if they see it elsewhere, or it holds the whole target.
     #[must_use]
-    pub const fn published(self) -> Option<ObjectReason> {
-        Some(match self {
-            Self::Delayed => ObjectReason::Delayed,
-            Self::Unsendable => ObjectReason::Unsendable,
-            Self::JobUnfinished => ObjectReason::JobUnfinished,
-            Self::JobNotTakenUp => ObjectReason::JobNotTakenUp,
-            Self::JobWithoutPod => ObjectReason::JobWithoutPod,
-            Self::JobPodNotReady => ObjectReason::JobPodNotReady,
-            Self::WriteRefused => ObjectReason::WriteRefused,
-            Self::RaceLost => ObjectReason::RaceLost,
-            Self::WriteUndone => ObjectReason::WriteUndone,
-            Self::ScopeIncomplete => ObjectReason::ScopeIncomplete,
-            Self::ReadUnproved => ObjectReason::ReadUnproved,
-            Self::NewerVersion => ObjectReason::NewerVersion,
-            _ => return None,
-        })
+    pub const fn published(self) -> Option<Self> {
+        match self {
+            Self::Delayed
+            | Self::Unsendable
+            | Self::JobUnfinished
+            | Self::JobNotTakenUp
+            | Self::JobWithoutPod
+            | Self::JobPodNotReady
+            | Self::WriteRefused
+            | Self::RaceLost
+            | Self::WriteUndone
+            | Self::ScopeIncomplete
+            | Self::ReadUnproved
+            | Self::NewerVersion => Some(self),
+            _ => None,
+        }
+    }
+
+    /// Returns the reason with which `driftCorrected` says the same; `None` if it does not.
+    #[must_use]
+    pub fn recorded_as(self) -> Option<CorrectedReason> {
+        CorrectedReason::parse(self.word())
     }
 
     /// Returns true if a try follows from the time alone.
@@ -164,10 +179,30 @@ mod tests {
     }
 
     #[test]
-    fn every_published_reason_has_a_noteworthy_source() {
-        let published: Vec<_> =
-            Held::ALL.iter().filter_map(|held| Some((held.published()?.as_str(), held.is_noteworthy()))).collect();
-        assert_eq!(published.len(), ObjectReason::ALL.len());
-        assert!(ObjectReason::ALL.iter().all(|why| published.contains(&(why.as_str(), true))), "{published:?}");
+    fn a_label_is_the_word_in_small_letters() {
+        for why in Held::ALL {
+            assert_eq!(why.as_str().replace('_', ""), why.word().to_lowercase());
+        }
+    }
+
+    #[test]
+    fn every_published_reason_is_noteworthy() {
+        assert!(Held::ALL.iter().filter(|why| why.published().is_some()).all(|why| why.is_noteworthy()));
+    }
+
+    #[test]
+    fn the_record_tells_the_holds_that_last() {
+        let told: Vec<_> = Held::ALL.iter().filter_map(|why| why.recorded_as()).map(CorrectedReason::as_str).collect();
+        let expected = [
+            "StoredIdChanged",
+            "IdentityTaken",
+            "IdentityContested",
+            "NotOurs",
+            "IdentityChanged",
+            "CreationInDoubt",
+            "AttemptsExhausted",
+            "AwaitingApproval",
+        ];
+        assert_eq!(told, expected);
     }
 }
