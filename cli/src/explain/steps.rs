@@ -57,18 +57,6 @@ struct Seen<'v> {
     real: &'v Variables<'v>,
 }
 
-/// The parts of a correction, one after the other: what is made anew is deleted and created.
-fn parts<'t, S>(action: &str, [create, update, delete, replace]: [&'t [S]; 4]) -> impl Iterator<Item = &'t S> {
-    let [first, then]: [&[S]; 2] = match action {
-        "create" => [create, &[]],
-        "update" => [update, &[]],
-        "delete" => [delete, &[]],
-        _ if replace.is_empty() => [delete, create],
-        _ => [replace, &[]],
-    };
-    first.iter().chain(then)
-}
-
 fn of_destination(
     destination: &Destination,
     action: &str,
@@ -78,22 +66,21 @@ fn of_destination(
     let Seen { shown: variables, real } = seen;
     match destination {
         Destination::Http(http) => {
-            let written = [&*http.create, &http.update, &http.delete, &http.replace];
-            let steps: Vec<_> = parts(action, written).collect();
+            let steps: Vec<_> = http.steps.sent_for(action).into_iter().flatten().collect();
             let credential = credential(http.auth.as_ref());
             steps.iter().flat_map(|step| of_http(step, &steps, credential.as_deref(), seen)).collect()
         }
         Destination::Sql(sql) => {
-            let written = [&*sql.create, &sql.update, &sql.delete, &sql.replace];
-            parts(action, written).map(|statement| of_statement(statement, seen)).collect()
+            let statements = sql.steps.sent_for(action).into_iter().flatten();
+            statements.map(|statement| of_statement(statement, seen)).collect()
         }
         Destination::Ldap(ldap) => {
-            let written = [&*ldap.create, &ldap.update, &ldap.delete, &[]];
-            parts(action, written).map(|step| of_change(step, seen)).collect()
+            ldap.steps.sent_for(action).into_iter().flatten().map(|step| of_change(step, seen)).collect()
         }
         Destination::Job(job) => {
-            let [create, update, delete] = [&job.create, &job.update, &job.delete].map(Option::as_slice);
-            parts(action, [create, update, delete, &[]]).map(|job| of_job(job, seen)).collect()
+            let templates = [("create", &job.create), ("update", &job.update), ("delete", &job.delete)];
+            let sent = templates.into_iter().filter(|(own, _)| *own == action);
+            sent.filter_map(|(_, template)| Some(of_job(template.as_ref()?, seen))).collect()
         }
         Destination::Kubernetes(kubernetes) => {
             let Source::Kubernetes(read) = &target.read.source else { return Vec::new() };

@@ -2,7 +2,7 @@
 //! results. Each change is one atomic step.
 
 use drift_api::{Change, CredentialError, LeanObject, ResultCode};
-use drift_language::{LdapCorrect, LdapStep, SecretValues, Target, Variables};
+use drift_language::{LdapCorrect, SecretValues, Step as _, Target, Variables};
 use drift_systems::{LdapFailure, RefusalReason};
 
 use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
@@ -32,7 +32,7 @@ impl Changes {
         (object, correction): (&LeanObject, &Correction),
         secrets: ObjectSecrets,
     ) -> Result<Self, Unrenderable> {
-        let (deleting, others) = steps_of(ldap, correction.action);
+        let [deleting, others] = ldap.steps.sent_for(correction.action.as_str());
         if deleting.is_empty() && others.is_empty() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
@@ -96,17 +96,6 @@ impl Changes {
                 if is_sent { outcome } else { outcome.before_sending() }
             }
         }
-    }
-}
-
-/// Returns the steps that delete the resource, and those that follow.
-pub(super) fn steps_of(ldap: &LdapCorrect, action: Action) -> (&[LdapStep], &[LdapStep]) {
-    match action {
-        Action::Create => (&[], &ldap.create),
-        Action::Update => (&[], &ldap.update),
-        Action::Delete => (&ldap.delete, &[]),
-        Action::Replace => (&ldap.delete, &ldap.create),
-        Action::Nudge => (&[], &[]),
     }
 }
 

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::SecretMarks;
-use drift_language::{Destination, Target};
+use drift_language::Target;
 
 use crate::engine::corrections::Action;
-use crate::engine::rendering::http::{Parts, names_sent};
-use crate::engine::rendering::ldap::steps_of;
-use crate::engine::rendering::sql::statements_of;
+use crate::engine::rendering::http::names_sent;
 
 /// Names of the secrets that the requests of each action may send, look-ups included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,25 +16,8 @@ impl SentSecrets {
     /// Reads the names from a target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
-        let of_action = |action: Action| {
-            let sent = match &target.correct.destination {
-                Some(Destination::Http(_)) => {
-                    let parts = Parts::of(target, action);
-                    names_sent(target, |name| parts.iter().any(|step| step.sends(name)))
-                }
-                Some(Destination::Sql(sql)) => {
-                    let statements = statements_of(sql, action);
-                    names_sent(target, |name| statements.iter().any(|statement| statement.sends(name)))
-                }
-                Some(Destination::Ldap(ldap)) => {
-                    let (deleting, others) = steps_of(ldap, action);
-                    names_sent(target, |name| deleting.iter().chain(others).any(|step| step.sends(name)))
-                }
-                // The others send none.
-                _ => BTreeSet::new(),
-            };
-            (action, sent)
-        };
+        let of_action =
+            |action: Action| (action, names_sent(target, |name| target.correct.sends(action.as_str(), name)));
         Self(Action::ALL.map(of_action).into_iter().filter(|(_, sent)| !sent.is_empty()).collect())
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use drift_api::{CredentialError, LeanObject, SqlState};
-use drift_language::{SqlCorrect, SqlStatement, Target, Variables};
+use drift_language::{SqlCorrect, Step as _, Target, Variables};
 use drift_systems::{RefusalReason, SqlFailure, StatementFailure, WriteStatement};
 
 use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepOutcome, Uncertainty};
@@ -36,14 +36,14 @@ impl Statements {
         (object, correction): (&LeanObject, &Correction),
         secrets: ObjectSecrets,
     ) -> Result<Self, Unrenderable> {
-        let written = statements_of(sql, correction.action);
-        if written.is_empty() {
+        let [deleting, others] = sql.steps.sent_for(correction.action.as_str());
+        if deleting.is_empty() && others.is_empty() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
-        let aim = Aim::of(target, object, correction, correction.action == Action::Replace && sql.replace.is_empty())?;
+        let aim = Aim::of(target, object, correction, correction.action == Action::Replace && !deleting.is_empty())?;
         let (view, values) = (object.view.open(), secrets.values());
         let variables = Variables { secrets: Some(&values), ..aim.variables(&view) };
-        let drafts = written.iter().map(|statement| Draft {
+        let drafts = deleting.iter().chain(others).map(|statement| Draft {
             name: statement.name.as_deref(),
             sends: names_sent(target, |name| statement.sends(name)),
             content: statement
@@ -51,12 +51,7 @@ impl Statements {
                 .map(|text| Some(WriteStatement { text: text?, timeout: statement.timeout })),
         });
         let rendered = RenderedSteps::of(drafts, secrets)?;
-        let deletion = match correction.action {
-            Action::Delete => written.len(),
-            Action::Replace if sql.replace.is_empty() => sql.delete.len(),
-            _ => 0,
-        };
-        Ok(Self { rendered, transaction: sql.transaction, deletion })
+        Ok(Self { rendered, transaction: sql.transaction, deletion: deleting.len() })
     }
 
     /// Checks if the secrets in the statements may be sent to this server.
@@ -107,17 +102,6 @@ impl Statements {
         };
         let outcome = judge(&failure.failure).with_reason(reason);
         (label, if is_sent { outcome } else { outcome.before_sending() })
-    }
-}
-
-pub(super) fn statements_of(sql: &SqlCorrect, action: Action) -> Vec<&SqlStatement> {
-    match action {
-        Action::Create => sql.create.iter().collect(),
-        Action::Update => sql.update.iter().collect(),
-        Action::Delete => sql.delete.iter().collect(),
-        Action::Replace if sql.replace.is_empty() => sql.delete.iter().chain(&sql.create).collect(),
-        Action::Replace => sql.replace.iter().collect(),
-        Action::Nudge => Vec::new(),
     }
 }
 

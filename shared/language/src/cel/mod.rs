@@ -22,6 +22,7 @@ pub(crate) use evaluation::cost::Cost;
 pub use evaluation::raw::RawAnswers;
 pub use evaluation::secret_values::SecretValues;
 pub use render::expression::Expression;
+pub use render::expressions::Expressions;
 pub(crate) use render::lets::is_word;
 pub use render::text::TextTemplate;
 pub use render::url::UrlTemplate;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use drift_language::HttpStep;
 use drift_language::cel::{SecretValues, Variables};
+use drift_language::{HttpStep, Step as _};
 use drift_systems::{HttpFailure, HttpReply, RefusalReason, Unreadable};
 
 use crate::engine::corrections::outcome::{Doubt, Refusal, StepOutcome, Uncertainty, judge};

@@ -21,14 +21,7 @@ impl<'t> Parts<'t> {
         let Some(Destination::Http(http)) = &target.correct.destination else {
             return Self { deletion: &[], rest: &[] };
         };
-        let (deletion, rest): (&[HttpStep], &[HttpStep]) = match action {
-            Action::Create => (&[], &http.create),
-            Action::Update => (&[], &http.update),
-            Action::Delete => (&http.delete, &[]),
-            Action::Replace if http.replace.is_empty() => (&http.delete, &http.create),
-            Action::Replace => (&[], &http.replace),
-            Action::Nudge => (&[], &[]),
-        };
+        let [deletion, rest] = http.steps.sent_for(action.as_str());
         Self { deletion, rest }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use drift_api::requests::http_request::HttpRequest;
-use drift_language::{Format, HttpStep};
+use drift_language::{Format, HttpStep, Step as _};
 
 use super::Rendering;
 use crate::engine::corrections::outcome::Doubt;

@@ -11,10 +11,10 @@ use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
 use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
+use crate::cel::render::expressions::Expressions;
 use crate::cel::render::text::render_text;
 use crate::cel::syntax::parse::{Piece, TemplateError};
 use crate::network::host_patterns::HostPatterns;
-use drift_api::object::field_paths::FieldPaths;
 
 const FORM: &str = "a URL begins with a literal http:// or https:// and host, for example https://api.example/v1/x";
 const LITERAL: &str =
@@ -116,22 +116,6 @@ impl Authority {
         }
     }
 
-    pub(in crate::cel) fn reads(&self, variable: &str) -> bool {
-        let Self::Templated(Templated { parts, .. }) = self else { return false };
-        parts.iter().any(
-            |part| matches!(part, AuthorityPart::Name(value) | AuthorityPart::Port(value) if value.reads(variable)),
-        )
-    }
-
-    pub(in crate::cel) fn collect_fields(&self, fields: &mut FieldPaths) {
-        let Self::Templated(Templated { parts, .. }) = self else { return };
-        for part in parts {
-            if let AuthorityPart::Name(value) | AuthorityPart::Port(value) = part {
-                fields.extend(value.fields());
-            }
-        }
-    }
-
     /// Returns scheme, host and port with `name` for each value of the host and `port` for each value of the port.
     pub(in crate::cel) fn with_values(&self, name: &str, port: &str) -> String {
         match self {
@@ -157,6 +141,17 @@ impl Authority {
         match self {
             Self::Literal { base, .. } => Ok(base.clone()),
             Self::Templated(templated) => templated.render(variables, site, cost),
+        }
+    }
+}
+
+impl Expressions for Authority {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        let Self::Templated(Templated { parts, .. }) = self else { return };
+        for part in parts {
+            if let AuthorityPart::Name(value) | AuthorityPart::Port(value) = part {
+                visit(value);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod authority;
 pub(super) mod expression;
+pub(super) mod expressions;
 mod known_facts;
 pub(super) mod lets;
 pub(super) mod text;

@@ -11,8 +11,8 @@ use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
 use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
+use crate::cel::render::expressions::Expressions;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
-use drift_api::object::field_paths::FieldPaths;
 
 /// A text with `${…}` inside, rendered without escaping.
 #[derive(Debug)]
@@ -94,31 +94,6 @@ impl TextTemplate {
         })
     }
 
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        for part in &self.parts {
-            if let TextPart::Expression(expression) = part {
-                fields.extend(expression.fields());
-            }
-        }
-        fields
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.parts.iter().any(|part| matches!(part, TextPart::Expression(expression) if expression.reads(variable)))
-    }
-
-    /// The expressions in it.
-    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        self.parts.iter().filter_map(|part| match part {
-            TextPart::Literal(_) => None,
-            TextPart::Expression(expression) => Some(expression),
-        })
-    }
-
     /// Returns true if it contains no expression.
     pub(crate) fn is_literal(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, TextPart::Literal(_)))
@@ -127,14 +102,6 @@ impl TextTemplate {
     /// Returns the place of the text in its target.
     pub(crate) fn site(&self) -> &Site {
         &self.site
-    }
-
-    /// Returns the error that the object alone causes, regardless of the response.
-    pub(in crate::cel) fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
-        self.parts.iter().find_map(|part| match part {
-            TextPart::Literal(_) => None,
-            TextPart::Expression(expression) => expression.own_mistake(object),
-        })
     }
 
     /// Renders the text.
@@ -180,6 +147,16 @@ impl TextTemplate {
             return Err(self.site.error("the value of an attribute is a map, which only element content can be"));
         }
         xml_text(value, text).map_err(|cause| self.site.error(cause))
+    }
+}
+
+impl Expressions for TextTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        for part in &self.parts {
+            if let TextPart::Expression(expression) = part {
+                visit(expression);
+            }
+        }
     }
 }
 

@@ -15,9 +15,9 @@ use crate::cel::evaluation::constants::MAX_URL_BYTES;
 use crate::cel::evaluation::function_names::PATH;
 use crate::cel::render::authority::Authority;
 use crate::cel::render::expression::Expression;
+use crate::cel::render::expressions::Expressions;
 use crate::cel::render::text::render_text;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
-use drift_api::object::field_paths::FieldPaths;
 
 /// Every character except the unreserved ones of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -106,28 +106,6 @@ impl UrlTemplate {
         self.authority.is_https()
     }
 
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        let reads = |part: &UrlPart| match part {
-            UrlPart::Literal(_) => false,
-            UrlPart::Segment(value) | UrlPart::Segments(value) | UrlPart::Query(value) => value.reads(variable),
-        };
-        self.authority.reads(variable) || self.parts.iter().any(reads)
-    }
-
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.authority.collect_fields(&mut fields);
-        for part in &self.parts {
-            if let UrlPart::Segment(value) | UrlPart::Segments(value) | UrlPart::Query(value) = part {
-                fields.extend(value.fields());
-            }
-        }
-        fields
-    }
-
     /// Renders the scheme, host and port alone.
     ///
     /// # Errors
@@ -205,6 +183,17 @@ impl UrlTemplate {
                 Err(TemplateError::new(0, format!("write the URL as it is sent: its path and query would be `{path}`")))
             }
             Err(error) => Err(TemplateError::new(0, format!("no URL: {error}"))),
+        }
+    }
+}
+
+impl Expressions for UrlTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.authority.visit(visit);
+        for part in &self.parts {
+            if let UrlPart::Segment(value) | UrlPart::Segments(value) | UrlPart::Query(value) = part {
+                visit(value);
+            }
         }
     }
 }

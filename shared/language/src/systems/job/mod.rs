@@ -12,12 +12,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::pod::{PodPart, read_labels, read_pod};
-use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
+use crate::cel::{EvaluationError, Scope, Variables};
 use crate::systems::actions::Actions;
 use crate::systems::repeated_create::RepeatedCreate;
-use crate::systems::section::{CorrectSection, SentBy};
+use crate::systems::section::CorrectSection;
+use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::{Node, Reader};
-use drift_api::object::field_paths::FieldPaths;
 
 /// Bounds of `activeDeadlineSeconds`. A correction that takes longer than a day is of no use.
 const DEADLINE: std::ops::RangeInclusive<u64> = 1..=86_400;
@@ -72,12 +72,6 @@ impl JobTemplate {
     }
 }
 
-impl JobCorrect {
-    fn templates(&self) -> impl Iterator<Item = &JobTemplate> {
-        [&self.create, &self.update, &self.delete].into_iter().flatten()
-    }
-}
-
 impl CorrectSection for JobCorrect {
     fn key(&self) -> &'static str {
         "job"
@@ -88,14 +82,10 @@ impl CorrectSection for JobCorrect {
         Actions { create, update, delete, replace: false, nudge: false }
     }
 
-    fn reads_differs(&self) -> bool {
-        self.templates().any(|template| template.pod.reads(DIFFERS))
-    }
-
-    fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.templates().for_each(|template| template.pod.add_fields(&mut fields));
-        fields
+    /// A Job may name Secrets of its own namespace. It gets none from the target.
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
+        let templates = [&self.create, &self.update, &self.delete];
+        templates.into_iter().flatten().for_each(|template| visit(Role::Body, &template.pod));
     }
 
     fn repeated_create(&self) -> RepeatedCreate {
@@ -108,12 +98,6 @@ impl CorrectSection for JobCorrect {
 
     fn replaces(&self) -> Result<bool, &'static str> {
         Err("what a difference needs is for the Job of update to find out")
-    }
-
-    /// A Job may name Secrets of its own namespace. It gets none from the target.
-    fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
-        [("job.create", false), ("job.update", true), ("job.update", false)]
-            .map(|(action, is_needed)| SentBy::none(action, is_needed))
     }
 }
 

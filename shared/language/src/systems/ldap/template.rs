@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use drift_api::object::field_paths::FieldPaths;
 use serde_json::Value;
 
 use super::{filter, name};
-use crate::cel::{Cost, EvaluationError, Expression, Piece, Scope, Site, TemplateError, Variables, pieces};
+use crate::cel::{
+    Cost, EvaluationError, Expression, Expressions, Piece, Scope, Site, TemplateError, Variables, pieces,
+};
 use crate::yaml::{Node, Reader};
 
 /// Maximum length of a rendered DN or filter in bytes. Servers reject longer ones.
@@ -80,23 +81,6 @@ impl LdapTemplate {
         if errors.is_empty() { Ok(Self { site: site.clone(), form, parts }) } else { Err(errors) }
     }
 
-    /// The fields under `self` that it reads.
-    pub(super) fn fields(&self) -> FieldPaths {
-        self.expressions().map(Expression::fields).collect()
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(super) fn reads(&self, variable: &str) -> bool {
-        self.expressions().any(|expression| expression.reads(variable))
-    }
-
-    fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        self.parts.iter().filter_map(|part| match part {
-            TemplatePart::Expression(expression) => Some(expression),
-            TemplatePart::Text(_) => None,
-        })
-    }
-
     /// Renders the text with escaped values.
     pub(super) fn render(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
         let cost = Arc::<Cost>::default();
@@ -130,6 +114,16 @@ impl LdapTemplate {
     /// Returns a rendered filter in BER.
     pub(super) fn encode(&self, rendered: &str) -> Result<Vec<u8>, EvaluationError> {
         filter::encode(rendered).map_err(|mistake| self.site.error(mistake))
+    }
+}
+
+impl Expressions for LdapTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        for part in &self.parts {
+            if let TemplatePart::Expression(expression) = part {
+                visit(expression);
+            }
+        }
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
-use crate::cel::{Cost, EvaluationError, Expression, Piece, Site, TemplateError, Variables, pieces};
+use crate::cel::{Cost, EvaluationError, Expression, Expressions, Piece, Site, TemplateError, Variables, pieces};
 use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::places::{Places, behind_comments, has_word};
 use crate::systems::sql::words::{Role, take_word};
 use crate::systems::sql::{Dialect, mysql};
-use drift_api::{FieldPaths, SqlQuery};
+use crate::systems::steps::{self, VisitParts};
+use drift_api::SqlQuery;
 
 /// One SQL statement with `${…}`.
 #[derive(Debug)]
@@ -80,56 +81,33 @@ impl SqlTemplate {
         self.parts.iter().any(|part| matches!(part, StatementPart::Text(text) if has_word(text, word)))
     }
 
-    /// The granted names of a GRANT: those in front of its TO.
-    pub(crate) fn granted(&self) -> Vec<&Expression> {
-        if !self.begins_with(&["GRANT"]) {
-            return Vec::new();
-        }
-        let is_end = |part: &StatementPart| matches!(part, StatementPart::Text(text) if text.split_whitespace().any(|word| word.eq_ignore_ascii_case("to")));
-        let given = self.parts.iter().take_while(|part| !is_end(part)).filter_map(|part| match part {
-            StatementPart::Expression(role, expression) if role.is_name() => Some(expression),
-            _ => None,
-        });
-        given.collect()
-    }
-
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> FieldPaths {
-        self.expressions().map(Expression::fields).collect()
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.expressions().any(|expression| expression.reads(variable))
-    }
-
-    /// The expressions that name the changed resource. For a DELETE, all of them. For ALTER, DROP, UPDATE or
-    /// TRUNCATE, the first name, which may have several parts. An UPDATE selects its rows, so expressions after its
-    /// first WHERE count too.
-    pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
+    /// Visits the expressions in it.
+    ///
+    /// Those that name the changed resource are its address. For a DELETE, all of them are. For ALTER, DROP, UPDATE or
+    /// TRUNCATE, the first name is, which may have several parts. An UPDATE selects its rows, so expressions after its
+    /// first WHERE count too. A GRANT grants the names in front of its TO.
+    pub(crate) fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
         let is_whole = self.begins_with(&["delete"]);
         let named = self.begins_with(&["alter", "drop", "update", "truncate"]);
         let (chooses_rows, mut has_where) = (self.begins_with(&["update"]), false);
         let (mut is_open, mut has_begun) = (is_whole || named, false);
-        self.parts.iter().filter_map(move |part| match part {
-            StatementPart::Text(text) => {
-                is_open &= is_whole || !has_begun || text == ".";
-                has_where |= chooses_rows && has_word(text, "where");
-                None
+        let mut grants = self.begins_with(&["grant"]);
+        for part in &self.parts {
+            match part {
+                StatementPart::Text(text) => {
+                    is_open &= is_whole || !has_begun || text == ".";
+                    has_where |= chooses_rows && has_word(text, "where");
+                    grants &= !text.split_whitespace().any(|word| word.eq_ignore_ascii_case("to"));
+                }
+                StatementPart::Expression(word, expression) => {
+                    has_begun |= word.is_name();
+                    let is_address = has_where || is_open && (is_whole || has_begun);
+                    let is_granted = grants && word.is_name();
+                    let role = if is_granted { steps::Role::Grant } else { steps::Role::Body };
+                    visit(if is_address { steps::Role::Address } else { role }, expression);
+                }
             }
-            StatementPart::Expression(role, expression) => {
-                has_begun |= role.is_name();
-                (has_where || is_open && (is_whole || has_begun)).then_some(expression)
-            }
-        })
-    }
-
-    fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        self.parts.iter().filter_map(|part| match part {
-            StatementPart::Expression(_, expression) => Some(expression),
-            StatementPart::Text(_) => None,
-        })
+        }
     }
 
     /// Renders the statement with a parameter for each value.
@@ -186,6 +164,16 @@ impl SqlTemplate {
             }
         }
         Ok(rendered)
+    }
+}
+
+impl Expressions for SqlTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        for part in &self.parts {
+            if let StatementPart::Expression(_, expression) = part {
+                visit(expression);
+            }
+        }
     }
 }
 
