@@ -24,6 +24,7 @@ pub use evaluation::secret_values::SecretValues;
 pub use render::expression::Expression;
 pub use render::expressions::Expressions;
 pub(crate) use render::lets::is_word;
+pub(crate) use render::parts::{Part, Parts};
 pub use render::text::TextTemplate;
 pub use render::url::UrlTemplate;
 pub(crate) use render::value::Node;

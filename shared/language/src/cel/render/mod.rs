@@ -5,6 +5,7 @@ pub(super) mod expression;
 pub(super) mod expressions;
 mod known_facts;
 pub(super) mod lets;
+pub(super) mod parts;
 pub(super) mod text;
 pub(super) mod url;
 pub(super) mod value;
