@@ -46,7 +46,9 @@ pub use requests::ldap::{Attribute, Change, Edit, Search, SearchScope};
 pub use requests::sql_query::SqlQuery;
 pub use requests::sql_state::SqlState;
 pub use resource_version::ResourceVersion;
-pub use secrets::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets, SecretVersion};
+pub use secrets::labelled_secrets::{
+    CredentialError, LabelledSecret, LabelledSecrets, SecretVersion, without_line_end,
+};
 pub use short_hash::short_hash;
 pub use timing::backoff::{Backoff, Series};
 pub use timing::moment::Moment;

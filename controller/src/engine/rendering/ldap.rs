@@ -101,18 +101,13 @@ impl Changes {
 
 /// A rejected change did nothing, because a server executes a change as a whole or not at all.
 fn judge(failure: &LdapFailure) -> StepOutcome {
-    let unanswered = |why| StepOutcome::Indefinite(Uncertainty::unanswered(why));
     let answered = |why, code| StepOutcome::Indefinite(Uncertainty::answered(why, Code::Ldap(code)));
     match failure {
         // Only a search is answered by something hidden.
-        LdapFailure::Unreachable(_)
-        | LdapFailure::Unreadable(_)
-        | LdapFailure::AttributeHidden(_)
-        | LdapFailure::ContainerHidden => unanswered(Doubt::NoAnswer),
-        LdapFailure::CredentialUnavailable(cause) => {
-            StepOutcome::Indefinite(Uncertainty::caused_by(Doubt::CredentialUnavailable, cause.as_str()))
+        LdapFailure::AttributeHidden(_) | LdapFailure::ContainerHidden => {
+            StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))
         }
-        LdapFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
+        LdapFailure::System(failure) => StepOutcome::Indefinite(failure.into()),
         LdapFailure::NotBound(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, _)
         | LdapFailure::Answered(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, _) => {
             answered(Doubt::Forbidden, ResultCode::INSUFFICIENT_ACCESS_RIGHTS)
@@ -142,7 +137,7 @@ mod tests {
     use crate::engine::fixtures::correction;
     use drift_api::object::object_view::ObjectView;
     use drift_language::Destination;
-    use drift_systems::ServerText;
+    use drift_systems::{ServerText, SystemFailure};
     use serde_json::json;
 
     const CORRECT: &str = r#"
@@ -238,9 +233,9 @@ spec:
                 LdapFailure::NotBound(ResultCode(51), said()),
                 format!("{none} ({}): 80090308: LdapErr: data 52e", ResultCode(51)),
             ),
-            (LdapFailure::Unreachable("lost"), none.to_owned()),
+            (LdapFailure::System(SystemFailure::Unreachable("lost")), none.to_owned()),
             (
-                LdapFailure::CredentialUnavailable("Secret s has no key url".to_owned()),
+                LdapFailure::System(SystemFailure::CredentialUnavailable("Secret s has no key url".to_owned())),
                 "the controller's credential cannot be used: Secret s has no key url".to_owned(),
             ),
         ];

@@ -107,15 +107,11 @@ impl Statements {
 
 /// A refused statement did nothing: it is rolled back as a whole, together with its transaction.
 fn judge(failure: &SqlFailure) -> StepOutcome {
-    let unanswered = |why| StepOutcome::Indefinite(Uncertainty::unanswered(why));
-    let caused_by = |why, cause: &str| StepOutcome::Indefinite(Uncertainty::caused_by(why, cause));
     match failure {
-        SqlFailure::Unreachable(_) => unanswered(Doubt::NoAnswer),
-        SqlFailure::CredentialUnavailable(cause) => caused_by(Doubt::CredentialUnavailable, cause),
-        SqlFailure::LoginUnsupported(cause) => caused_by(Doubt::LoginUnsupported, cause),
-        SqlFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
-        // The result exceeds the read limit, so it is unknown if the statement was executed.
-        SqlFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
+        SqlFailure::System(failure) => StepOutcome::Indefinite(failure.into()),
+        SqlFailure::LoginUnsupported(cause) => {
+            StepOutcome::Indefinite(Uncertainty::caused_by(Doubt::LoginUnsupported, *cause))
+        }
         SqlFailure::Answered(state, _) => match doubt_of(*state) {
             Some(why) => StepOutcome::Indefinite(Uncertainty::answered(why, Code::SqlState(*state))),
             None => {
@@ -148,7 +144,7 @@ mod tests {
     use super::*;
     use crate::engine::fixtures::correction;
     use drift_language::Destination;
-    use drift_systems::ServerText;
+    use drift_systems::{ServerText, SystemFailure};
     use serde_json::json;
     use std::time::Duration;
 
@@ -206,7 +202,10 @@ spec:
         assert_eq!(label.as_deref(), Some("comment"));
         assert!(matches!(outcome, StepOutcome::Refused { did_nothing: true, .. }), "{outcome:?}");
         assert_eq!(outcome.reason().map(RefusalReason::as_str), Some("it says why"));
-        let lost = StatementFailure { position: 2, failure: SqlFailure::Unreachable("lost at its end") };
+        let lost = StatementFailure {
+            position: 2,
+            failure: SqlFailure::System(SystemFailure::Unreachable("lost at its end")),
+        };
         assert_eq!(
             found.judge(0, &lost, true),
             (None, StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer)))
@@ -270,8 +269,8 @@ spec:
         use Doubt::{CredentialRefused, NoAnswer, NotConnected, ServerError};
         let created = statements(CREATE, Action::Create).unwrap();
         let table = [
-            (SqlFailure::Unreachable("lost"), NoAnswer, NotConnected),
-            (SqlFailure::Unreadable("too large"), NoAnswer, NotConnected),
+            (SqlFailure::System(SystemFailure::Unreachable("lost")), NoAnswer, NotConnected),
+            (SqlFailure::System(SystemFailure::Unreadable("too large")), NoAnswer, NotConnected),
             (state("08004"), NoAnswer, NotConnected),
             (state("53300"), ServerError, NotConnected),
             (state("57P03"), NoAnswer, NotConnected),

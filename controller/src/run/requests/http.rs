@@ -9,8 +9,8 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_kube::process::clock;
 use drift_language::{Expression, Format, HttpCorrect, STEP_TIMEOUT, Target};
 use drift_systems::{
-    ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, before_deadline, count_as_limited,
-    credentials_of_correct, heard, retry_after,
+    ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender, SystemFailure, before_deadline,
+    count_as_limited, credentials_of_correct, heard, retry_after,
 };
 
 use super::{SendContext, Sending, Sent, SystemRequests};
@@ -60,7 +60,7 @@ impl SystemRequests for HttpRequests<'_> {
 
     fn check_credentials(&self, sender: &HttpSender) -> Result<(), String> {
         let lacking = self.rendering.probes().find_map(|probe| match sender.has_credential(&probe, &self.options) {
-            Err(HttpFailure::CredentialUnavailable(cause)) => Some(cause),
+            Err(HttpFailure::System(SystemFailure::CredentialUnavailable(cause))) => Some(cause),
             _ => None,
         });
         lacking.map_or(Ok(()), Err)
@@ -115,8 +115,10 @@ impl SystemRequests for HttpRequests<'_> {
 /// Logs why a request got no response.
 fn tell(target: &str, host: &str, failure: &HttpFailure) {
     match failure {
-        HttpFailure::Unreachable(cause) => tracing::warn!(target, host, "a correction got no answer: {cause}"),
-        HttpFailure::NotConnected(cause) | HttpFailure::CredentialUnavailable(cause) => {
+        HttpFailure::System(SystemFailure::Unreachable(cause)) => {
+            tracing::warn!(target, host, "a correction got no answer: {cause}")
+        }
+        HttpFailure::NotConnected(cause) | HttpFailure::System(SystemFailure::CredentialUnavailable(cause)) => {
             tracing::warn!(target, host, "a correction was not sent: {cause}");
         }
         failure => tracing::warn!(target, host, "a correction was not sent: {failure}"),
