@@ -92,12 +92,13 @@ mod tests {
 
     #[test]
     fn a_row_by_a_published_id_is_not_found_again() {
-        let read = |key: &str| {
+        let read = |object: &str| {
+            let query = format!("query: SELECT id FROM t, key: {{row: \"${{row.id}}\"{object}}}");
             target(&format!(
                 "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: \
-                 {{apiVersion: g/v1, kind: K}}\n  identity: \"${{self.metadata.name}}\"\n  read: {{postgres: {{connection: \
-                 {{secretRef: {{name: s}}}}, query: SELECT id FROM t, key: {{row: \"${{row.id}}\"{key}}}}}}}\n  compare: \
-                 {{desired: {{a: 1}}}}\n  publish: {{id: \"${{observed.id}}\"}}\n"
+                 {{apiVersion: g/v1, kind: K}}\n  identity: \"${{self.metadata.name}}\"\n  read: {{postgres: \
+                 {{connection: {{secretRef: {{name: s}}}}, {query}}}}}\n  compare: {{desired: {{a: 1}}}}\n  publish: \
+                 {{id: \"${{observed.id}}\"}}\n"
             ))
         };
         assert!(read("").read_finds_created());

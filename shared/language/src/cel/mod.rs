@@ -4,7 +4,7 @@
 
 pub(crate) mod check;
 pub(crate) mod evaluation;
-mod functions;
+pub(crate) mod functions;
 mod render;
 pub(crate) mod syntax;
 

@@ -1,15 +1,15 @@
 //! The functions of the language as the interpreter calls them: CEL's standard library, functions of Kubernetes CEL,
 //! and a few of our own.
 //!
-//! [`crate::cel::evaluation::function_names`] lists the ones that templates can use.
+//! [`table`] lists the ones that templates can use.
 
-pub(super) mod function_arity;
 pub(super) mod json_text;
 pub(super) mod matching;
 pub(super) mod merging;
 pub(super) mod quantities;
 pub(super) mod removal;
 pub(super) mod sorting;
+pub(crate) mod table;
 pub(super) mod texts;
 
 use std::collections::HashMap;
@@ -29,50 +29,23 @@ use crate::cel::evaluation::equal::{CONTAINS, EQUALS, contains, equals};
 use crate::cel::evaluation::json::bind_number;
 use crate::cel::evaluation::weight;
 use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
+use crate::cel::functions::table::{Called, FUNCTIONS};
 use crate::values::json::{JsonError, parse_json};
 
-/// Our own self-charging functions, with their maximum number of arguments including the cost. A function that
-/// templates can call has the same name with a leading `@`.
-const CHARGING: &[(&str, usize, Function)] = &[
+/// The functions that expressions are rewritten to, which charge for themselves, with their maximum number of arguments
+/// including the cost.
+const INTERNAL: &[(&str, usize, Function)] = &[
     (EQUALS, 3, equals),
     (CONTAINS, 3, contains),
     (READ, 2, weight::read),
     (READ_ALL, 2, weight::read_all),
     (COPY, 2, weight::copy),
     (LOOP, 3, weight::charge_loop),
-    ("@merge", 3, merging::merge),
-    ("@mergeDeep", 3, merging::merge_deep),
-    ("@without", 3, removal::without),
-    ("@json.parse", 2, parse),
-    ("@join", 3, texts::join),
-    ("@replace", 5, texts::replace),
-    ("@split", 4, texts::split),
-    ("@indexOf", 4, texts::index_of),
-    ("@lastIndexOf", 4, texts::last_index_of),
-    ("@matches", 3, matching::matches),
-    ("@capture", 3, matching::capture),
-    ("@captureAll", 3, matching::capture_all),
-    ("@find", 3, matching::find),
-    ("@findAll", 4, matching::find_all),
-    ("@regex.quote", 2, matching::quote),
-    ("@sort", 2, sorting::sort),
-    ("@json.text", 2, json_text::json_text),
-    ("@quantity", 2, quantities::quantity),
-    ("@isQuantity", 2, quantities::is_quantity),
-    ("@isInteger", 2, quantities::is_integer),
-    ("@asInteger", 2, quantities::as_integer),
-    ("@asApproximateFloat", 2, quantities::as_approximate_float),
-    ("@sign", 2, quantities::sign),
-    ("@compareTo", 3, quantities::compare_to),
-    ("@isGreaterThan", 3, quantities::is_greater_than),
-    ("@isLessThan", 3, quantities::is_less_than),
-    ("@add", 3, quantities::add),
-    ("@sub", 3, quantities::sub),
 ];
 
-/// Returns the name with a leading `@`, if this function charges for itself.
-pub(in crate::cel) fn charging(name: &str) -> Option<&'static str> {
-    CHARGING.iter().map(|(charging, ..)| *charging).find(|charging| charging.strip_prefix('@') == Some(name))
+/// Returns the name under which the environment has a function that charges for itself, if this is one.
+pub(in crate::cel) fn charging(name: &str) -> Option<String> {
+    FUNCTIONS.iter().any(|function| function.name == name && function.run.is_some()).then(|| format!("@{name}"))
 }
 
 /// The environment of all expressions.
@@ -82,16 +55,18 @@ pub(in crate::cel) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let _ = environment.add_extension(extensions::strings);
     let _ = environment.add_extension(extensions::encoders);
     let _ = environment.add_overload("sha256", "drift_sha256", vec![STRING_TYPE], sha256);
-    for (name, most, function) in CHARGING {
+    let mut add = |name: &str, most: usize, run: Function| {
         // The first argument is the cost. The functions check the types of the others themselves.
-        for count in 2..=*most {
-            let _ = environment.add_overload(
-                name,
-                &format!("{name}_{count}"),
-                (0..count).map(|_| DYN_TYPE).collect(),
-                *function,
-            );
+        for count in 2..=most {
+            let id = format!("{name}_{count}");
+            let _ = environment.add_overload(name, &id, (0..count).map(|_| DYN_TYPE).collect(), run);
         }
+    };
+    INTERNAL.iter().for_each(|(name, most, run)| add(name, *most, *run));
+    for function in FUNCTIONS {
+        let [_, most] = function.arguments;
+        let with_cost = 1 + usize::from(function.called == Called::OnValue) + most;
+        function.run.iter().for_each(|run| add(&format!("@{}", function.name), with_cost, *run));
     }
     Arc::new(environment)
 });
