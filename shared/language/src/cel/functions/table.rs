@@ -5,7 +5,7 @@
 
 use cel::common::functions::Function as Run;
 
-use crate::cel::functions::{json_text, matching, merging, parse, quantities, removal, sorting, texts};
+use crate::cel::functions::{json_parse, json_text, matching, merging, quantities, removal, sorting, texts};
 
 /// The way in which a function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     alone("dyn", 1, 1),
     alone("int", 1, 1).typed(0, Returned::Number),
     alone("isQuantity", 1, 1).typed(0, Returned::Bool).charging(quantities::is_quantity),
-    alone("json.parse", 1, 1).typed(1, Returned::Any).charging(parse),
+    alone("json.parse", 1, 1).typed(1, Returned::Any).charging(json_parse::parse),
     alone("json.text", 1, 1).typed(0, Returned::Text).charging(json_text::json_text),
     alone("matches", 2, 2).typed(2, Returned::Bool).charging(matching::matches),
     alone("merge", 2, 2).charging(merging::merge),
