@@ -72,13 +72,15 @@ fn of_destination(
     let Seen { shown: variables, real } = seen;
     match destination {
         Destination::Http(http) => {
-            let steps: Vec<_> = http.steps_of(action).iter().collect();
+            let steps: Vec<_> = http.steps.sent_for(action).iter().collect();
             let credential = credential(http.auth.as_ref());
             steps.iter().flat_map(|step| of_http(step, &steps, credential.as_deref(), seen)).collect()
         }
-        Destination::Sql(sql) => sql.steps_of(action).iter().map(|statement| of_statement(statement, seen)).collect(),
-        Destination::Ldap(ldap) => ldap.steps_of(action).iter().map(|step| of_change(step, seen)).collect(),
-        Destination::Job(job) => job.steps_of(action).iter().map(|job| of_job(job, seen)).collect(),
+        Destination::Sql(sql) => {
+            sql.steps.sent_for(action).iter().map(|statement| of_statement(statement, seen)).collect()
+        }
+        Destination::Ldap(ldap) => ldap.steps.sent_for(action).iter().map(|step| of_change(step, seen)).collect(),
+        Destination::Job(job) => job.sent_for(action).iter().map(|job| of_job(job, seen)).collect(),
         Destination::Kubernetes(kubernetes) => {
             let Source::Kubernetes(read) = &target.read.source else { return Vec::new() };
             if action == Action::Delete {

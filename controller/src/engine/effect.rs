@@ -5,7 +5,7 @@ use std::time::Duration;
 use drift_api::{Attestation, LeanObject, Moment, ObjectId, Uid};
 
 use crate::engine::corrections::Correction;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::Held;
 use crate::engine::decide::mass_drift_breaker::Transition;
 use crate::engine::execution::{News, Operation};
 use crate::engine::objects::held_objects::TargetHeld;

@@ -21,7 +21,7 @@ use super::effect::{Effect, Report};
 use super::input::{Input, Now};
 use super::shared_state::SharedState;
 use crate::engine::correction_limits::Room;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::Held;
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::memory::ObjectMemory;

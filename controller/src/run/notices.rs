@@ -9,8 +9,8 @@ use drift_kube::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, Rights
 use drift_language::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 
+use crate::engine::corrections::Held;
 use crate::engine::corrections::correction::STILL_FOUND;
-use crate::engine::corrections::held::Held;
 use crate::engine::decide::mass_drift_breaker::Transition;
 
 /// The Events and log lines of one target.

@@ -277,7 +277,7 @@ fn holds_of(held: &TargetHeld, (now, wall): (Moment, Timestamp)) -> TargetHolds 
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use drift_api::held_corrections::ObjectReason;
+    use drift_api::Held;
 
     fn open_with(drifted: usize) -> TargetHeld {
         TargetHeld { breaker: Some(BreakerCounts { drifted, judged: 29, limit: 20 }), ..TargetHeld::default() }
@@ -399,7 +399,7 @@ spec:
     fn times_are_whole_seconds_and_not_early() {
         let now = Moment::from_start(Duration::from_secs(100));
         let until = Some(now + Duration::from_millis(1_500));
-        let held = TargetHeld { objects: vec![("u".into(), ObjectReason::Delayed, until)], ..TargetHeld::default() };
+        let held = TargetHeld { objects: vec![("u".into(), Held::Delayed, until)], ..TargetHeld::default() };
         for (wall, expected) in [("00:00:00Z", "00:00:02Z"), ("00:00:00.7Z", "00:00:03Z")] {
             let wall = format!("2026-01-01T{wall}").parse().unwrap();
             let text = holds_of(&held, (now, wall)).objects[0].1.to_string();
@@ -415,7 +415,7 @@ spec:
             for second in 0..600 {
                 let until = Some(clock::now() + Duration::from_secs(60));
                 let uid = format!("u{}", second % 50);
-                let objects = vec![(uid.as_str().into(), ObjectReason::Delayed, until)];
+                let objects = vec![(uid.as_str().into(), Held::Delayed, until)];
                 holds.set_held("flags", &TargetHeld { objects, ..TargetHeld::default() });
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }

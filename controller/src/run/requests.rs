@@ -23,6 +23,7 @@ use drift_kube::{JobClient, Leadership, ObjectWriter, ResourceClient};
 use drift_language::{Destination, Target};
 use drift_systems::{
     ConnectionParameters, Databases, DirectoryParameters, HostGate, HostReply, HttpFailure, HttpSender, Permit, Probe,
+    SystemFailure,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -180,7 +181,9 @@ impl RequestSender {
             Some(Destination::Http(http)) => {
                 let (probes, options) = (requests.probes(), http::options(target, http));
                 let missing = probes.iter().find_map(|probe| match self.sender.has_credential(probe, &options) {
-                    Err(HttpFailure::CredentialUnavailable(cause)) => Some((Doubt::CredentialUnavailable, cause)),
+                    Err(HttpFailure::System(SystemFailure::CredentialUnavailable(cause))) => {
+                        Some((Doubt::CredentialUnavailable, cause))
+                    }
                     _ => None,
                 });
                 Destinations { hosts: probes.iter().map(HttpRequest::host).collect(), missing }

@@ -10,7 +10,7 @@ use drift_api::identity::{Claimant, ObjectRef, Ownership, ResourceName, Uid};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::LabelledSecret;
-use drift_controller::engine::corrections::held::Held;
+use drift_controller::engine::corrections::Held;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::run::context::Context;

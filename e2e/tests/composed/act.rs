@@ -22,7 +22,7 @@ use drift_controller::engine::rendering::http::Rendering;
 use drift_controller::engine::rendering::secrets::{AvailableSecrets, ObjectSecrets};
 use drift_controller::engine::rendering::{Reply, Request, Requests};
 use drift_language::{SecretValues, Target};
-use drift_systems::{HttpFailure, HttpReply, ReplyBody};
+use drift_systems::{HttpFailure, HttpReply, ReplyBody, SystemFailure};
 use http::{HeaderMap, Method, StatusCode};
 use json_patch::Patch;
 use serde_json::Value;
@@ -181,7 +181,7 @@ impl Acting {
             });
             return None;
         };
-        let response = answer.ok_or(HttpFailure::Unreachable("no answer".into()));
+        let response = answer.ok_or(HttpFailure::System(SystemFailure::Unreachable("no answer".into())));
         let reply = Reply::Http { response, sent: SecretValues::default() };
         let (outcome, is_last) = judge(asked, request, reply.clone(), scene.clock);
         // Retries depend on the whole correction: an accepted step proves nothing while others are pending.

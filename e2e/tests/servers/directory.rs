@@ -96,7 +96,7 @@ async fn a_directory_takes_every_value_as_a_value() -> Result<()> {
     let client = Client { target: target()?, parameters: access(&url, "drift-controller", &[])? };
     let names = ["plain", "a,ou=x", " b ", "#c", "*", "*)(cn=plain", "d\\2a\"+;<>=", "é ü", "(|(a=b))"];
     for name in names {
-        client.run(|ldap| &ldap.create, name).await.with_context(|| name.to_owned())?;
+        client.run(|ldap| &ldap.steps.create, name).await.with_context(|| name.to_owned())?;
     }
     ensure!(server.groups().await?.iter().filter(|line| line.starts_with("dn:")).count() == names.len());
     for name in names {
@@ -105,7 +105,7 @@ async fn a_directory_takes_every_value_as_a_value() -> Result<()> {
         let [entry] = entries.as_slice() else { return Err(anyhow!("{name}: {entries:?}")) };
         ensure!(entry["cn"][0].as_str().map(str::trim) == Some(name.trim()), "{name}: {entry}");
         ensure!(entry["Member"] == json!(["cn=c"]) && entry["seeAlso"] == json!([]), "{name}: {entry}");
-        client.run(|ldap| &ldap.delete, name).await?;
+        client.run(|ldap| &ldap.steps.delete, name).await?;
     }
     ensure!(server.groups().await?.is_empty());
     ensure!(client.search("plain").await? == Ok(SearchAnswer::Entries(Vec::new())));
@@ -117,8 +117,8 @@ async fn a_directory_says_what_it_refuses() -> Result<()> {
     let server = Slapd::start(&run_folder::path()?.join("ldap-limits"), "sizelimit 1").await?;
     let url = format!("ldap://{}", server.address);
     let controller = Client { target: target()?, parameters: access(&url, "drift-controller", &[])? };
-    controller.run(|ldap| &ldap.create, "a").await?;
-    let again = controller.run(|ldap| &ldap.create, "a").await.unwrap_err().to_string();
+    controller.run(|ldap| &ldap.steps.create, "a").await?;
+    let again = controller.run(|ldap| &ldap.steps.create, "a").await.unwrap_err().to_string();
     ensure!(again == "LDAP result 68 entryAlreadyExists", "{again}");
     server
         .change(&format!("dn: cn=b,{GROUPS}\nchangetype: add\nobjectClass: groupOfNames\ncn: b\ncn: a\nmember: cn=c\n"))
@@ -127,7 +127,7 @@ async fn a_directory_says_what_it_refuses() -> Result<()> {
     ensure!(both == "LDAP result 4 sizeLimitExceeded", "{both}");
 
     let poller = Client { target: target()?, parameters: access(&url, "drift-poller", &[])? };
-    let denied = poller.run(|ldap| &ldap.create, "c").await.unwrap_err().to_string();
+    let denied = poller.run(|ldap| &ldap.steps.create, "c").await.unwrap_err().to_string();
     ensure!(denied == "LDAP result 50 insufficientAccessRights", "{denied}");
     let nobody = Client { target: target()?, parameters: access(&url, "nobody", &[])? };
     let unknown = nobody.search("a").await?.unwrap_err().to_string();

@@ -94,9 +94,6 @@ impl fmt::Display for TargetHold {
     }
 }
 
-/// A reason that holds the correction or the deletion of a single object, as the Lease lists it.
-pub type ObjectReason = Held;
-
 /// The hold of a single object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectHold {

@@ -29,7 +29,7 @@ pub use condition::{
     StatusFields, StoredIds, Tag, TransitionTime, UnseenCreate, Verdict,
 };
 pub use held_corrections::{
-    BreakerCounts, Held, HeldCorrections, HeldObject, Hold, ObjectHold, ObjectReason, TargetHold, TargetHolds,
+    BreakerCounts, Held, HeldCorrections, HeldObject, Hold, ObjectHold, TargetHold, TargetHolds,
 };
 pub use identity::{
     Claimant, Holders, IdentityIndex, ObjectRef, Ownership, ResourceName, Rights, ScopeId, Selected, Uid,
@@ -46,7 +46,9 @@ pub use requests::ldap::{Attribute, Change, Edit, Search, SearchScope};
 pub use requests::sql_query::SqlQuery;
 pub use requests::sql_state::SqlState;
 pub use resource_version::ResourceVersion;
-pub use secrets::labelled_secrets::{CredentialError, LabelledSecret, LabelledSecrets, SecretVersion};
+pub use secrets::labelled_secrets::{
+    CredentialError, LabelledSecret, LabelledSecrets, SecretVersion, without_line_end,
+};
 pub use short_hash::short_hash;
 pub use timing::backoff::{Backoff, Series};
 pub use timing::moment::Moment;

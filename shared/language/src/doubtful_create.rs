@@ -21,9 +21,7 @@ impl Target {
     /// stored or published by the target itself, or a look-up of `create` stores them all before its first write.
     #[must_use]
     pub fn read_finds_created(&self) -> bool {
-        let read = self.read.source.section();
-        let mut selecting = read.address_fields();
-        selecting.extend(&read.presence_fields());
+        let selecting = self.read.selecting_fields();
         let looked_up = self.correct.section().map(|section| section.stored_by_look_up()).unwrap_or_default();
         let own = |name: &&str| !looked_up.contains(name);
         let stored: Vec<&str> = self.correct.stored().filter(own).chain(self.publish.names()).collect();
@@ -90,6 +88,21 @@ mod tests {
         ] {
             assert_eq!(of_http(read, &create).read_finds_created(), expected, "{read} {create}");
         }
+    }
+
+    #[test]
+    fn a_row_by_a_published_id_is_not_found_again() {
+        let read = |object: &str| {
+            let query = format!("query: SELECT id FROM t, key: {{row: \"${{row.id}}\"{object}}}");
+            target(&format!(
+                "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: \
+                 {{apiVersion: g/v1, kind: K}}\n  identity: \"${{self.metadata.name}}\"\n  read: {{postgres: \
+                 {{connection: {{secretRef: {{name: s}}}}, {query}}}}}\n  compare: {{desired: {{a: 1}}}}\n  publish: \
+                 {{id: \"${{observed.id}}\"}}\n"
+            ))
+        };
+        assert!(read("").read_finds_created());
+        assert!(!read(", object: \"${self.status.id}\"").read_finds_created());
     }
 
     #[test]

@@ -85,6 +85,7 @@ pub use systems::sql::correct::{SqlCorrect, SqlStatement};
 pub use systems::sql::read::SqlRead;
 pub use systems::sql::{Connection, Dialect, SqlTemplate};
 pub use systems::step_timeout::STEP_TIMEOUT;
+pub use systems::steps::{Step, Steps};
 pub use systems::{Destination, Source};
 pub use target::{DesiredState, Target};
 pub use target_state::{Polls, StateRules, TargetState};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::compare::shape_of;
 use crate::systems::http::read::HttpRead;
 use crate::systems::keys::Keys;
+use crate::systems::steps::Role;
 use crate::systems::{SOURCES, Source, read_source};
 use crate::yaml::{Node, Reader};
 use drift_api::object::field_paths::FieldPaths;
@@ -71,9 +72,13 @@ impl Read {
 
     /// The fields under `self` that select the request, and the object's entry of the response.
     pub(crate) fn address_fields(&self) -> FieldPaths {
-        let mut fields = self.source.section().address_fields();
-        self.keys().into_iter().for_each(|keys| fields.extend(&keys.fields()));
-        fields
+        self.source.section().fields_of(&|role| matches!(role, Role::Address | Role::Key))
+    }
+
+    /// The fields under `self` by which a poll finds the resource of an object, or decides without a request that there
+    /// is none.
+    pub(crate) fn selecting_fields(&self) -> FieldPaths {
+        self.source.section().fields_of(&|role| matches!(role, Role::Address | Role::Key | Role::Presence))
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod secret_key;
 
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, SECRETS, Scope, TextTemplate, Variables, is_word};
+use crate::cel::{EvaluationError, Expressions as _, SECRETS, Scope, TextTemplate, Variables, is_word};
 use crate::secrets::secret_key::{SecretKey, read_data_key, read_secret_key};
 use crate::values::names::is_dns_subdomain;
 use crate::yaml::{Entry, Fields, Node, Reader, all, text_template};

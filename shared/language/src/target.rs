@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::cel::{EvaluationError, Expression, Node, TextTemplate, Variables};
+use crate::cel::{EvaluationError, Expression, Expressions as _, Node, TextTemplate, Variables};
 use crate::compare::{Compare, WriteOnly};
 use crate::correct::Correct;
 use crate::hints::HintSource;

@@ -111,9 +111,9 @@ fn a_full_target_is_read_whole() {
     );
     let correct = correct_http(&target);
     assert_eq!(correct.auth, Some(Auth::Basic { secret: "proxies-write".to_owned() }));
-    assert_eq!(correct.create[0].accept, StatusSet(vec![201..=201]));
-    assert_eq!(correct.update[0].accept, StatusSet(vec![200..=299]));
-    assert_eq!(correct.delete[0].accept, StatusSet(vec![200..=299, 404..=404, 410..=410]));
+    assert_eq!(correct.steps.create[0].accept, StatusSet(vec![201..=201]));
+    assert_eq!(correct.steps.update[0].accept, StatusSet(vec![200..=299]));
+    assert_eq!(correct.steps.delete[0].accept, StatusSet(vec![200..=299, 404..=404, 410..=410]));
 }
 
 #[test]
@@ -122,9 +122,9 @@ fn a_deletion_takes_what_is_gone_whatever_it_says() {
     assert_ne!(own, PROXIES);
     let target = parse(&own);
     let correct = correct_http(&target);
-    assert!([204, 404, 410].iter().all(|status| correct.delete[0].accept.contains(*status)));
-    assert!(!correct.delete[0].accept.contains(200));
-    assert_eq!(correct.delete[0].done_on, correct.delete[0].accept);
+    assert!([204, 404, 410].iter().all(|status| correct.steps.delete[0].accept.contains(*status)));
+    assert!(!correct.steps.delete[0].accept.contains(200));
+    assert_eq!(correct.steps.delete[0].done_on, correct.steps.delete[0].accept);
 }
 
 #[test]
@@ -132,10 +132,10 @@ fn a_deletion_done_later_says_what_done_is() {
     let later = "      delete: [{accept: [202], doneOn: [204], method: DELETE,";
     let target = parse(&PROXIES.replace("      delete: [{method: DELETE,", later));
     let correct = correct_http(&target);
-    let delete = &correct.delete[0];
+    let delete = &correct.steps.delete[0];
     assert!([202, 204, 404, 410].iter().all(|status| delete.accept.contains(*status)));
     assert!([204, 404, 410].iter().all(|status| delete.done_on.contains(*status)) && !delete.done_on.contains(202));
-    assert_eq!(correct.update[0].done_on, correct.update[0].accept);
+    assert_eq!(correct.steps.update[0].done_on, correct.steps.update[0].accept);
 }
 
 #[test]
@@ -174,12 +174,12 @@ fn a_target_speaks_for_an_object() {
     assert_eq!(request.headers["x-trace"], "t-u-1");
     let correct = correct_http(&target);
     let variables = Variables { desired: Some(&desired.value), correction: Some(7), ..Variables::of_object(&object) };
-    let create = correct.create[0].request.render(&variables).unwrap();
+    let create = correct.steps.create[0].request.render(&variables).unwrap();
     assert_eq!(create.headers["content-type"], "application/json");
-    let again = correct.create[0].request.render(&variables).unwrap();
+    let again = correct.steps.create[0].request.render(&variables).unwrap();
     assert!(std::sync::Arc::ptr_eq(&create.headers, &again.headers), "nothing of the object stands in them");
     assert_eq!(create.body.unwrap(), br#"{"listen":"0.0.0.0:80","name":"web one"}"#);
-    let update = correct.update[0].request.render(&variables).unwrap();
+    let update = correct.steps.update[0].request.render(&variables).unwrap();
     assert_eq!(
         (update.method, update.url.as_str()),
         (::http::Method::PATCH, "https://proxies.example:8474/proxies/web%20one")

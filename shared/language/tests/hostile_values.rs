@@ -43,7 +43,7 @@ fn requests(value: &str) -> [Result<HttpRequest, String>; 6] {
     let desired = TARGET.desired_state_of(&object).unwrap().value;
     let variables = Variables { desired: Some(&desired), ..Variables::of_object(&object) };
     let Some(Destination::Http(http)) = &TARGET.correct.destination else { panic!("another destination") };
-    let step = |number: usize| http.update[number].request.render(&variables).map_err(|error| error.to_string());
+    let step = |number: usize| http.steps.update[number].request.render(&variables).map_err(|error| error.to_string());
     std::array::from_fn(step)
 }
 

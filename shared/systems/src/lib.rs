@@ -16,6 +16,7 @@ pub mod sql;
 
 pub use credential_values::{credentials_of_correct, credentials_of_read};
 pub use databases::{ConnectionPlace, Databases, Way};
+pub use guard::failure::SystemFailure;
 pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use guard::host_health::{HostReply, Pause, PauseCause};
 pub use guard::write_progress::WriteProgress;

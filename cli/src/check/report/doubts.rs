@@ -115,14 +115,14 @@ fn doubts_of_create(target: &Target) -> Vec<String> {
     if let Some(Destination::Http(correct)) = &target.correct.destination
         && let Some(position) = correct.untraceable_create()
     {
-        let name = correct.create.get(position).and_then(|step| step.name.clone());
+        let name = correct.steps.create.get(position).and_then(|step| step.name.clone());
         doubts.push(format!("step {} {UNTRACEABLE}", name.unwrap_or_else(|| (position + 1).to_string())));
     }
     if let Some(Destination::Http(correct)) = &target.correct.destination
         && let Some((look_up, post)) = correct.unguarded_create()
     {
         let name = |position: usize| {
-            let name = correct.create.get(position).and_then(|step| step.name.clone());
+            let name = correct.steps.create.get(position).and_then(|step| step.name.clone());
             name.unwrap_or_else(|| (position + 1).to_string())
         };
         doubts.push(format!(
@@ -141,8 +141,8 @@ fn has_unmarked_look_up(target: &Target) -> bool {
         return false;
     };
     let asks = |first: &HttpStep| first.request.method == Method::POST && first.reads.is_none();
-    correct.create.len() > 1
-        && correct.create.first().is_some_and(asks)
+    correct.steps.create.len() > 1
+        && correct.steps.create.first().is_some_and(asks)
         && read.steps().any(|step| step.request.method == Method::POST)
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use drift_api::{JobStage, LeanObject, ResultCode, SqlState, StatusFields};
 use drift_language::StatusSet;
-use drift_systems::RefusalReason;
+use drift_systems::{RefusalReason, SystemFailure};
 
 pub use crate::engine::corrections::doubt::Doubt;
 
@@ -203,6 +203,19 @@ impl Uncertainty {
     #[must_use]
     pub const fn answered(why: Doubt, code: Code) -> Self {
         Self { why, code: Some(code), because: None, retry_after: None }
+    }
+}
+
+/// A result that cannot be read does not say if the request was executed.
+impl From<&SystemFailure> for Uncertainty {
+    fn from(failure: &SystemFailure) -> Self {
+        match failure {
+            SystemFailure::Unreachable(_) | SystemFailure::Unreadable(_) => Self::unanswered(Doubt::NoAnswer),
+            SystemFailure::CredentialUnavailable(cause) => {
+                Self::caused_by(Doubt::CredentialUnavailable, cause.as_str())
+            }
+            SystemFailure::AddressRefused { .. } => Self::unanswered(Doubt::AddressRefused),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use drift_api::{CorrectedReason, CorrectionStatus, Holders, NotedSecrets, Ownership};
 
 use super::state::Case;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::Held;
 use crate::engine::decide::decision::Decision;
 
 /// The object gives its claim up, so the record loses it.

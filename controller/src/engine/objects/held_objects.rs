@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use drift_api::{BreakerCounts, Moment, ObjectReason, Uid};
+use drift_api::{BreakerCounts, Moment, Uid};
 
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::Held;
 
 /// The reason why each object of one target is held.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ pub struct TargetHeld {
     /// The number of objects that wait for a free slot in the target's limits.
     pub limited: usize,
     /// Single objects, the first by name, with the time of the next try where one follows from a time.
-    pub objects: Vec<(Uid, ObjectReason, Option<Moment>)>,
+    pub objects: Vec<(Uid, Held, Option<Moment>)>,
     /// The number of objects that are held and not listed.
     pub left_out: usize,
 }

@@ -21,7 +21,7 @@ use drift_api::object::LeanObject;
 use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::{RawAnswers, SecretValues, Variables};
 use drift_language::memory_of;
-use drift_language::{ForEach, Format, HttpStep, STEP_TIMEOUT, Target};
+use drift_language::{ForEach, Format, HttpStep, STEP_TIMEOUT, Step as _, Target};
 use drift_systems::sessions::{credentials_sent, session_values};
 use drift_systems::{Answer, HttpFailure, HttpReply, MAX_BYTES_KEPT, ReplyBody, Unreadable, retry_after};
 use http::{HeaderName, HeaderValue};

@@ -123,7 +123,7 @@ impl CorrectionJob {
         correction: &Correction,
     ) -> Result<Self, Unrenderable> {
         let action = correction.action.as_str();
-        let Some(template) = job.steps_of(correction.action).iter().next() else {
+        let Some(template) = job.sent_for(correction.action).iter().next() else {
             return Err(Unrenderable::new(format!("correct has no {action}")));
         };
         let Some(namespace) = object.id.namespace.as_deref() else {

@@ -2,7 +2,7 @@
 //! results. Each change is one atomic step.
 
 use drift_api::{Change, CredentialError, LeanObject, ResultCode};
-use drift_language::{LdapCorrect, SecretValues, Target, Variables};
+use drift_language::{LdapCorrect, SecretValues, Step as _, Target, Variables};
 use drift_systems::{LdapFailure, RefusalReason};
 use jiff::Timestamp;
 
@@ -34,7 +34,7 @@ impl Changes {
         (object, correction): (&LeanObject, &Correction),
         secrets: ObjectSecrets,
     ) -> Result<Self, Unrenderable> {
-        let written = ldap.steps_of(correction.action);
+        let written = ldap.steps.sent_for(correction.action);
         if written.is_empty() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
@@ -115,18 +115,13 @@ impl Requests for Changes {
 
 /// A rejected change did nothing, because a server executes a change as a whole or not at all.
 fn judge(failure: &LdapFailure) -> StepOutcome {
-    let unanswered = |why| StepOutcome::Indefinite(Uncertainty::unanswered(why));
     let answered = |why, code| StepOutcome::Indefinite(Uncertainty::answered(why, Code::Ldap(code)));
     match failure {
         // Only a search is answered by something hidden.
-        LdapFailure::Unreachable(_)
-        | LdapFailure::Unreadable(_)
-        | LdapFailure::AttributeHidden(_)
-        | LdapFailure::ContainerHidden => unanswered(Doubt::NoAnswer),
-        LdapFailure::CredentialUnavailable(cause) => {
-            StepOutcome::Indefinite(Uncertainty::caused_by(Doubt::CredentialUnavailable, cause.as_str()))
+        LdapFailure::AttributeHidden(_) | LdapFailure::ContainerHidden => {
+            StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer))
         }
-        LdapFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
+        LdapFailure::System(failure) => StepOutcome::Indefinite(failure.into()),
         LdapFailure::NotBound(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, _)
         | LdapFailure::Answered(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, _) => {
             answered(Doubt::Forbidden, ResultCode::INSUFFICIENT_ACCESS_RIGHTS)
@@ -156,7 +151,7 @@ mod tests {
     use crate::engine::fixtures::correction;
     use drift_api::object::object_view::ObjectView;
     use drift_language::Destination;
-    use drift_systems::ServerText;
+    use drift_systems::{ServerText, SystemFailure};
     use serde_json::json;
 
     const CORRECT: &str = r#"
@@ -252,9 +247,9 @@ spec:
                 LdapFailure::NotBound(ResultCode(51), said()),
                 format!("{none} ({}): 80090308: LdapErr: data 52e", ResultCode(51)),
             ),
-            (LdapFailure::Unreachable("lost"), none.to_owned()),
+            (LdapFailure::System(SystemFailure::Unreachable("lost")), none.to_owned()),
             (
-                LdapFailure::CredentialUnavailable("Secret s has no key url".to_owned()),
+                LdapFailure::System(SystemFailure::CredentialUnavailable("Secret s has no key url".to_owned())),
                 "the controller's credential cannot be used: Secret s has no key url".to_owned(),
             ),
         ];

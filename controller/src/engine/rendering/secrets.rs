@@ -6,10 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::names::CREDENTIAL_CONTROLLER;
-use drift_api::{CredentialError, LabelledSecret, LabelledSecrets, LeanObject, SecretMark, SecretMarks, SecretVersion};
+use drift_api::{
+    CredentialError, LabelledSecret, LabelledSecrets, LeanObject, SecretMark, SecretMarks, SecretVersion,
+    without_line_end,
+};
 use drift_language::{DeclaredSecret, SecretSource, SecretValues, Target};
 use drift_systems::credentials_of_correct;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
 /// Sources of secrets.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +65,7 @@ impl ObjectSecrets {
     /// Returns the secrets as templates see them. Missing secrets are absent.
     #[must_use]
     pub fn values(&self) -> SecretValues {
-        // Values from files often end with a line break.
-        let text = |current: &CurrentSecret| current.value.expose_secret().trim_end_matches(['\r', '\n']).to_owned();
+        let text = |current: &CurrentSecret| without_line_end(&current.value).to_owned();
         self.there().map(|(name, current)| (name.clone(), text(current))).collect()
     }
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::SecretMarks;
-use drift_language::{Destination, Target};
+use drift_language::Target;
 
 use crate::engine::corrections::Action;
-use crate::engine::rendering::http::{Parts, names_sent};
+use crate::engine::rendering::http::names_sent;
 
 /// Names of the secrets that the requests of each action may send, look-ups included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,25 +16,7 @@ impl SentSecrets {
     /// Reads the names from a target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
-        let of_action = |action: Action| {
-            let sent = match &target.correct.destination {
-                Some(Destination::Http(_)) => {
-                    let parts = Parts::of(target, action);
-                    names_sent(target, |name| parts.iter().any(|step| step.sends(name)))
-                }
-                Some(Destination::Sql(sql)) => {
-                    let statements = sql.steps_of(action);
-                    names_sent(target, |name| statements.iter().any(|statement| statement.sends(name)))
-                }
-                Some(Destination::Ldap(ldap)) => {
-                    let steps = ldap.steps_of(action);
-                    names_sent(target, |name| steps.iter().any(|step| step.sends(name)))
-                }
-                // The others send none.
-                _ => BTreeSet::new(),
-            };
-            (action, sent)
-        };
+        let of_action = |action: Action| (action, names_sent(target, |name| target.correct.sends(action, name)));
         Self(Action::ALL.map(of_action).into_iter().filter(|(_, sent)| !sent.is_empty()).collect())
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use drift_api::{CredentialError, LeanObject, SqlState};
-use drift_language::{SqlCorrect, Target, Variables};
+use drift_language::{SqlCorrect, Step as _, Target, Variables};
 use drift_systems::{RefusalReason, SqlFailure, StatementFailure, WriteStatement};
 use jiff::Timestamp;
 
@@ -38,11 +38,16 @@ impl Statements {
         (object, correction): (&LeanObject, &Correction),
         secrets: ObjectSecrets,
     ) -> Result<Self, Unrenderable> {
-        let written = sql.steps_of(correction.action);
+        let written = sql.steps.sent_for(correction.action);
         if written.is_empty() {
             return Err(Unrenderable::new(format!("correct has no {}", correction.action.as_str())));
         }
-        let aim = Aim::of(target, object, correction, correction.action == Action::Replace && sql.replace.is_empty())?;
+        let aim = Aim::of(
+            target,
+            object,
+            correction,
+            correction.action == Action::Replace && !written.deletion().is_empty(),
+        )?;
         let (view, values) = (object.view.open(), secrets.values());
         let variables = Variables { secrets: Some(&values), ..aim.variables(&view) };
         let drafts = written.iter().map(|statement| Draft {
@@ -122,15 +127,11 @@ impl Requests for Statements {
 
 /// A refused statement did nothing: it is rolled back as a whole, together with its transaction.
 fn judge(failure: &SqlFailure) -> StepOutcome {
-    let unanswered = |why| StepOutcome::Indefinite(Uncertainty::unanswered(why));
-    let caused_by = |why, cause: &str| StepOutcome::Indefinite(Uncertainty::caused_by(why, cause));
     match failure {
-        SqlFailure::Unreachable(_) => unanswered(Doubt::NoAnswer),
-        SqlFailure::CredentialUnavailable(cause) => caused_by(Doubt::CredentialUnavailable, cause),
-        SqlFailure::LoginUnsupported(cause) => caused_by(Doubt::LoginUnsupported, cause),
-        SqlFailure::AddressRefused { .. } => unanswered(Doubt::AddressRefused),
-        // The result exceeds the read limit, so it is unknown if the statement was executed.
-        SqlFailure::Unreadable(_) => unanswered(Doubt::NoAnswer),
+        SqlFailure::System(failure) => StepOutcome::Indefinite(failure.into()),
+        SqlFailure::LoginUnsupported(cause) => {
+            StepOutcome::Indefinite(Uncertainty::caused_by(Doubt::LoginUnsupported, *cause))
+        }
         SqlFailure::Answered(state, _) => match doubt_of(*state) {
             Some(why) => StepOutcome::Indefinite(Uncertainty::answered(why, Code::SqlState(*state))),
             None => {
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
     use crate::engine::fixtures::correction;
     use drift_language::Destination;
-    use drift_systems::ServerText;
+    use drift_systems::{ServerText, SystemFailure};
     use serde_json::json;
     use std::time::Duration;
 
@@ -221,7 +222,10 @@ spec:
         assert_eq!(label.as_deref(), Some("comment"));
         assert!(matches!(outcome, StepOutcome::Refused { did_nothing: true, .. }), "{outcome:?}");
         assert_eq!(outcome.reason().map(RefusalReason::as_str), Some("it says why"));
-        let lost = StatementFailure { position: 2, failure: SqlFailure::Unreachable("lost at its end") };
+        let lost = StatementFailure {
+            position: 2,
+            failure: SqlFailure::System(SystemFailure::Unreachable("lost at its end")),
+        };
         assert_eq!(
             found.judge(0, &lost, true),
             (None, StepOutcome::Indefinite(Uncertainty::unanswered(Doubt::NoAnswer)))
@@ -285,8 +289,8 @@ spec:
         use Doubt::{CredentialRefused, NoAnswer, NotConnected, ServerError};
         let created = statements(CREATE, Action::Create).unwrap();
         let table = [
-            (SqlFailure::Unreachable("lost"), NoAnswer, NotConnected),
-            (SqlFailure::Unreadable("too large"), NoAnswer, NotConnected),
+            (SqlFailure::System(SystemFailure::Unreachable("lost")), NoAnswer, NotConnected),
+            (SqlFailure::System(SystemFailure::Unreadable("too large")), NoAnswer, NotConnected),
             (state("08004"), NoAnswer, NotConnected),
             (state("53300"), ServerError, NotConnected),
             (state("57P03"), NoAnswer, NotConnected),

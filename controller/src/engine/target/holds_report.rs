@@ -1,10 +1,10 @@
 //! The report of what holds the target's corrections, for the controller's Lease.
 
 use drift_api::collections::first::first;
-use drift_api::{Moment, ObjectId, ObjectReason, Uid};
+use drift_api::{Moment, ObjectId, Uid};
 
 use super::Target;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::Held;
 use crate::engine::effect::Report;
 use crate::engine::objects::held_objects::TargetHeld;
 use crate::engine::shared_state::SharedState;
@@ -36,7 +36,7 @@ impl<P: SharedState> Target<P> {
     }
 
     /// The objects that are held for a published reason.
-    fn held_alone(&self) -> Vec<(&ObjectId, ObjectReason, Option<Moment>)> {
+    fn held_alone(&self) -> Vec<(&ObjectId, Held, Option<Moment>)> {
         let until = |uid: &Uid, why: Held| if why.has_next_try() { self.queue.due_at(uid) } else { None };
         let held = self.held.all().filter_map(|(uid, why)| {
             let published = why.published()?;

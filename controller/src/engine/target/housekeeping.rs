@@ -6,7 +6,7 @@ use drift_api::{Moment, Uid};
 use drift_language::TargetState;
 
 use super::Target;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::Held;
 use crate::engine::effect::Report;
 use crate::engine::input::Now;
 use crate::engine::shared_state::SharedState;

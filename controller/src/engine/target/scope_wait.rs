@@ -6,7 +6,7 @@ use std::time::Duration;
 use drift_api::{Moment, Uid};
 
 use super::Target;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::Held;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::shared_state::SharedState;
 

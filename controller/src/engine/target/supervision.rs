@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::operation_results::TargetMeans;
 use super::{Target, WRITES_AT_ONCE};
 use crate::engine::correction_limits::Place;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::Held;
 use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
 use crate::engine::execution::{Execution, ExecutionEnd};

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::{
-    BreakerCounts, Claimant, Conditions, DesiredHash, JobStage, LeanObject, ObjectId, ObjectReason, ObjectRef,
-    Ownership, Rights, SecretMarks,
+    BreakerCounts, Claimant, Conditions, DesiredHash, JobStage, LeanObject, ObjectId, ObjectRef, Ownership, Rights,
+    SecretMarks,
 };
 use drift_language::SecretValues;
 use drift_systems::{HttpReply, ReplyBody};
@@ -321,7 +321,7 @@ fn an_unsendable_correction_is_published_with_its_next_try() {
     let held = published(&effects);
     let listed = held.last().map(|held| &held.objects[..]);
     let uid = Uid::from("u");
-    assert!(matches!(listed, Some([(listed, ObjectReason::Unsendable, Some(_))]) if *listed == uid), "{held:?}");
+    assert!(matches!(listed, Some([(listed, Held::Unsendable, Some(_))]) if *listed == uid), "{held:?}");
     bench.step(Input::Left("u".into()));
     bench.now.moment += HOUSEKEEPING;
     assert_eq!(published(&bench.step(Input::Tick)), [&TargetHeld::default()]);

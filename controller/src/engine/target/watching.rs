@@ -3,7 +3,7 @@
 use drift_api::{LeanObject, Uid};
 
 use super::Target;
-use crate::engine::corrections::held::Held;
+use crate::engine::corrections::Held;
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::effect::{Effect, Report};
 use crate::engine::input::Now;

@@ -7,7 +7,8 @@ use drift_api::requests::http_request::HttpRequest;
 use drift_kube::process::clock;
 use drift_language::{Destination, Format, HttpCorrect, Target};
 use drift_systems::{
-    ExchangeProgress, HttpFailure, HttpOptions, before_deadline, count_as_limited, credentials_of_correct, heard,
+    ExchangeProgress, HttpFailure, HttpOptions, SystemFailure, before_deadline, count_as_limited,
+    credentials_of_correct, heard,
 };
 
 use super::SendContext;
@@ -59,8 +60,10 @@ pub(super) async fn send(
 /// Logs why a request got no response.
 fn tell(target: &str, host: &str, failure: &HttpFailure) {
     match failure {
-        HttpFailure::Unreachable(cause) => tracing::warn!(target, host, "a correction got no answer: {cause}"),
-        HttpFailure::NotConnected(cause) | HttpFailure::CredentialUnavailable(cause) => {
+        HttpFailure::System(SystemFailure::Unreachable(cause)) => {
+            tracing::warn!(target, host, "a correction got no answer: {cause}")
+        }
+        HttpFailure::NotConnected(cause) | HttpFailure::System(SystemFailure::CredentialUnavailable(cause)) => {
             tracing::warn!(target, host, "a correction was not sent: {cause}");
         }
         failure => tracing::warn!(target, host, "a correction was not sent: {failure}"),

@@ -3,6 +3,7 @@
 //! A failed poll is never drift or absence, so a failure is a separate case with a closed sentence.
 
 use drift_api::condition::{ObservedReason, StatusFields, closed_text};
+use drift_systems::SystemFailure;
 
 use crate::engine::judgement::drift::Drift;
 
@@ -63,11 +64,18 @@ impl Failure {
         Self { reason, text: closed_text(reason).to_owned() }
     }
 
-    /// Creates the failure for a host whose address is not allowed.
+    /// Creates the failure for one that every kind of system can have.
     #[must_use]
-    pub fn address_refused() -> Self {
-        let text = "the host's address is in a network that the target does not allow";
-        Self { reason: ObservedReason::ExternalUnreachable, text: text.to_owned() }
+    pub fn of_system(failure: &SystemFailure) -> Self {
+        match failure {
+            SystemFailure::Unreachable(_) => Self::of(ObservedReason::ExternalUnreachable),
+            SystemFailure::CredentialUnavailable(cause) => Self::with(ObservedReason::CredentialUnusable, cause),
+            SystemFailure::AddressRefused { .. } => {
+                let text = "the host's address is in a network that the target does not allow";
+                Self { reason: ObservedReason::ExternalUnreachable, text: text.to_owned() }
+            }
+            SystemFailure::Unreadable(mistake) => Self::with(ObservedReason::ResponseInvalid, mistake),
+        }
     }
 
     /// Creates a failure with a sentence that names a place in the target.

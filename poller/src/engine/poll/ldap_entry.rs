@@ -35,14 +35,11 @@ pub fn observe_entry(read: &LdapRead, object: &Value, entry: &Value) -> Result<O
 #[must_use]
 pub fn failure_of(failure: &LdapFailure) -> Failure {
     match failure {
-        LdapFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
-        LdapFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
-        LdapFailure::AddressRefused { .. } => Failure::address_refused(),
+        LdapFailure::System(failure) => Failure::of_system(failure),
         LdapFailure::NotBound(code, _) | LdapFailure::Answered(code, _) => of_code(*code),
         LdapFailure::AttributeHidden(_) | LdapFailure::ContainerHidden => {
             Failure { reason: ObservedReason::Forbidden, text: failure.to_string() }
         }
-        LdapFailure::Unreadable(mistake) => invalid(mistake),
     }
 }
 

@@ -35,12 +35,9 @@ pub fn observe_row(read: &SqlRead, object: &Value, row: &Value) -> Result<Observ
 #[must_use]
 pub fn failure_of(failure: &SqlFailure) -> Failure {
     match failure {
-        SqlFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
-        SqlFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
+        SqlFailure::System(failure) => Failure::of_system(failure),
         SqlFailure::LoginUnsupported(why) => Failure::with(ObservedReason::CredentialUnusable, why),
-        SqlFailure::AddressRefused { .. } => Failure::address_refused(),
         SqlFailure::Answered(state, _) => of_state(*state),
-        SqlFailure::Unreadable(mistake) => invalid(mistake),
     }
 }
 
@@ -61,6 +58,7 @@ fn of_state(state: SqlState) -> Failure {
 mod tests {
     use super::*;
     use drift_language::{Source, Target};
+    use drift_systems::SystemFailure;
     use serde_json::json;
 
     fn target(rules: &str) -> Target {
@@ -138,7 +136,9 @@ spec:
         }
         let text = of_state(SqlState::parse("42P01").unwrap()).text;
         assert_eq!(text, "the external system answers with an error: SQLSTATE 42P01");
-        let unusable = failure_of(&SqlFailure::CredentialUnavailable("Secret db has no key host".to_owned()));
+        let unusable = failure_of(&SqlFailure::System(SystemFailure::CredentialUnavailable(
+            "Secret db has no key host".to_owned(),
+        )));
         assert_eq!(unusable.reason, ObservedReason::CredentialUnusable);
         assert_eq!(unusable.text, "the poller's credential cannot be used: Secret db has no key host");
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use drift_api::{Backoff, Moment, Series};
 use drift_kube::process::clock;
 use drift_language::ListenHints;
-use drift_systems::{Listener, SqlFailure, Way};
+use drift_systems::{Listener, SqlFailure, SystemFailure, Way};
 use serde_json::Value;
 
 use crate::engine::hints::Hint;
@@ -66,7 +66,9 @@ async fn connect(outside: &Outside, listen: &ListenHints, inbox: &Inbox) -> Resu
     let way = Way { parameters: &parameters, allow_networks: &inbox.target.allow_networks };
     let connecting = outside.databases.listen(way, &listen.channel);
     let in_time = tokio::time::timeout(inbox.target.timeout, connecting).await;
-    in_time.unwrap_or(Err(SqlFailure::Unreachable("connecting took longer than the target's timeout")))
+    in_time.unwrap_or(Err(SqlFailure::System(SystemFailure::Unreachable(
+        "connecting took longer than the target's timeout",
+    ))))
 }
 
 fn is_due(looked: &mut Moment) -> bool {

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets, without_line_end};
 use drift_language::{SecretKey, WebhookHints};
-use secrecy::ExposeSecret;
 
 use crate::engine::hints::authenticity::LEAST_SECRET_BYTES;
 use crate::run::hint_inbox::Inbox;
@@ -23,8 +22,7 @@ pub(super) fn shared_secret<'s>(
 ) -> Result<&'s [u8], CredentialError> {
     let SecretKey { name, key } = &hints.secret;
     let text = secrets.secret(name)?.text(name, key)?;
-    // Text editors and `kubectl create secret --from-file` often leave a line break at the end.
-    let secret = text.expose_secret().trim_end_matches(['\r', '\n']);
+    let secret = without_line_end(text);
     if secret.len() < LEAST_SECRET_BYTES {
         return Err(CredentialError::unusable(name, key, "shorter than 16 bytes, which can be guessed"));
     }

@@ -178,9 +178,16 @@ impl LabelledSecret {
     /// Fails if it has no such key with text.
     pub fn text(&self, name: &str, key: &str) -> Result<&SecretString, CredentialError> {
         let value = self.data.get(key);
-        let value = value.ok_or_else(|| CredentialError::NoKey { name: name.to_owned(), key: key.to_owned() })?;
+        let value = value.ok_or_else(|| CredentialError::no_key(name, key))?;
         value.as_ref().map_err(|problem| CredentialError::unusable(name, key, problem))
     }
+}
+
+/// Returns a value without the line end of Secrets made from files and by `echo`, which is not a part of the
+/// credential.
+#[must_use]
+pub fn without_line_end(value: &SecretString) -> &str {
+    value.expose_secret().trim_end_matches(['\r', '\n'])
 }
 
 impl AllowedHosts {
@@ -288,6 +295,15 @@ impl LabelledSecrets {
         value.as_ref().map(Some).map_err(|problem| CredentialError::unusable(name, key, problem))
     }
 
+    /// Returns the value of a key without its line end. `None` without such a key, or if it is empty.
+    ///
+    /// # Errors
+    /// Fails like [`LabelledSecrets::value`].
+    pub fn line(&self, name: &str, key: &str) -> Result<Option<String>, CredentialError> {
+        let value = self.value(name, key)?.map(without_line_end);
+        Ok(value.filter(|value| !value.is_empty()).map(str::to_owned))
+    }
+
     /// Returns the value of one key for a request to `host_and_port` (`host:port`, an IPv6 address in
     /// brackets, or `unix:/path`).
     ///
@@ -318,6 +334,12 @@ impl CredentialError {
             Self::Unnamed(_) | Self::ProjectedToken(..) => {}
         }
         self
+    }
+
+    /// Creates the error for a missing key.
+    #[must_use]
+    pub fn no_key(name: &str, key: &str) -> Self {
+        Self::NoKey { name: name.to_owned(), key: key.to_owned() }
     }
 
     /// Creates the error for an unusable value, with a fixed text as reason.

@@ -4,7 +4,7 @@
 
 pub(crate) mod check;
 pub(crate) mod evaluation;
-mod functions;
+pub(crate) mod functions;
 mod render;
 pub(crate) mod syntax;
 
@@ -22,7 +22,9 @@ pub(crate) use evaluation::cost::Cost;
 pub use evaluation::raw::RawAnswers;
 pub use evaluation::secret_values::SecretValues;
 pub use render::expression::Expression;
+pub use render::expressions::Expressions;
 pub(crate) use render::lets::is_word;
+pub(crate) use render::parts::{Part, Parts};
 pub use render::text::TextTemplate;
 pub use render::url::UrlTemplate;
 pub(crate) use render::value::Node;

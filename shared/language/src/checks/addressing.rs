@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cel::{DESIRED, EVERY_KEY, Node as ValueNode};
+use crate::cel::{DESIRED, EVERY_KEY, Expressions, Node as ValueNode};
 use crate::target::Target;
 use crate::yaml::{Node, Reader};
 use drift_api::object::field_paths::FieldPaths;
@@ -78,16 +78,18 @@ impl Target {
             return Vec::new();
         };
         let mut found = vec![("read", self.read.address_fields())];
-        found.extend(section.addresses(&|fields, reads| self.with_desired(fields, reads)));
+        let addresses = section.addresses().into_iter();
+        found.extend(addresses.map(|(action, address)| (action, self.fields_behind(&address))));
         found
     }
 
-    /// Adds the fields of those keys of the desired state that are read as well.
-    fn with_desired(&self, mut fields: FieldPaths, reads: impl Fn(&str) -> bool) -> FieldPaths {
+    /// The fields of the object that values come from, also through `desired`.
+    pub(crate) fn fields_behind(&self, values: &impl Expressions) -> FieldPaths {
+        let mut fields = values.fields();
         match self.compare.desired.root() {
-            _ if !reads(DESIRED) => {}
-            ValueNode::Map(entries) if !reads(EVERY_KEY) => {
-                let read = entries.iter().filter(|(key, _)| reads(&format!("{DESIRED}.{key}")));
+            _ if !values.reads(DESIRED) => {}
+            ValueNode::Map(entries) if !values.reads(EVERY_KEY) => {
+                let read = entries.iter().filter(|(key, _)| values.reads(&format!("{DESIRED}.{key}")));
                 read.for_each(|(_, value)| fields.extend(&value.fields()));
             }
             _ => fields.extend(&self.compare.desired.fields()),

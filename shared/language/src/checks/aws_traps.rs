@@ -4,7 +4,7 @@ use drift_api::requests::http_request::HttpRequest;
 use serde_json::{Value, json};
 
 use crate::cel::Variables;
-use crate::systems::actions::ACTIONS;
+use crate::systems::steps::ACTIONS;
 use crate::target::Target;
 use crate::{Absence, Auth, AwsSigV4, Destination, HttpStep, ReadStep};
 
@@ -32,11 +32,11 @@ impl Target {
         }
         if let Some(Destination::Http(correct)) = &self.correct.destination {
             let signed = signed(correct.auth.as_ref());
-            let requests = correct.steps().filter_map(|step| step.request.probe(&nothing()));
+            let requests = correct.steps.iter().filter_map(|step| step.request.probe(&nothing()));
             doubts.extend(
                 other_region(signed, requests).map(|message| (vec!["spec", "correct", "http", "auth"], message)),
             );
-            let actions = [&correct.create, &correct.update, &correct.delete, &correct.replace];
+            let actions = correct.steps.by_action();
             let unchecked = |step: &HttpStep| step.accept.contains(400) && step.refused_when.is_none();
             let of_aws = signed.is_some() || correct.limited_when.is_some();
             for (_, action) in actions.iter().zip(ACTIONS).filter(|(steps, _)| of_aws && steps.iter().any(unchecked)) {

@@ -3,7 +3,7 @@
 use crate::compare::Compare;
 use crate::correct::Correct;
 use crate::secrets::DeclaredSecret;
-use crate::systems::section::SentBy;
+use crate::systems::steps::ACTIONS;
 use crate::yaml::{Node, Reader};
 
 /// Rejects forbidden or impossible uses of secrets. `insecure` allows them to go anywhere.
@@ -32,9 +32,11 @@ fn check_write_only(reader: &mut Reader<'_>, spec: &Node, compare: &Compare, cor
             return;
         };
         let needs_update = !field.is_replaced(&compare.rules);
-        for SentBy { action, is_needed, sends } in section.sent_by(&field.secret) {
-            if sends == Some(false) || sends.is_none() && is_needed && needs_update {
-                let message = format!("{place}: no write of correct.{action} sends secrets.{}", field.secret);
+        for (action, writes) in ACTIONS.into_iter().zip(section.writes_secret(&field.secret)) {
+            let is_missing = writes.is_none() && action == "update" && needs_update;
+            if writes == Some(false) && action != "delete" || is_missing {
+                let kind = section.key();
+                let message = format!("{place}: no write of correct.{kind}.{action} sends secrets.{}", field.secret);
                 reader.refuse::<()>(at, message);
             }
         }

@@ -6,7 +6,7 @@
 
 use drift_api::object::field_paths::FieldPaths;
 
-use crate::systems::actions::ACTIONS;
+use crate::cel::{DESIRED, Expressions as _};
 use crate::target::Target;
 
 /// The actions that find an existing resource. The others create it.
@@ -23,12 +23,11 @@ impl Target {
             return Vec::new();
         }
         let mut found: Vec<_> = self.shared_read(&identity).into_iter().collect();
-        let made_of = self.correct.section().and_then(|section| Some((section.key(), section.made_of()?)));
-        let Some((kind, actions)) = made_of else { return found };
-        let finding = ACTIONS.into_iter().zip(actions).filter(|(action, _)| FINDING.contains(action));
-        for (action, made_of) in finding.filter_map(|(action, made_of)| Some((action, made_of?))) {
-            let mut fields = made_of.fields;
-            if made_of.reads_desired {
+        let Some(section) = self.correct.section() else { return found };
+        let kind = section.key();
+        for (action, made_of) in section.made_of().filter(|(action, _)| FINDING.contains(action)) {
+            let mut fields = made_of.fields();
+            if made_of.reads(DESIRED) {
                 fields.extend(&self.compare.desired.fields());
             }
             let message = if fields.iter().next().is_none() {

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use drift_api::object::field_paths::FieldPaths;
 
-use crate::cel::{DESIRED, EVERY_KEY, Expression, Node};
-use crate::systems::actions::ACTIONS;
+use crate::systems::steps::ACTIONS;
 use crate::target::Target;
 
 impl Target {
@@ -20,9 +19,9 @@ impl Target {
             let covers = |read: &[String]| read.starts_with(field) || field.starts_with(read);
             bounded.iter().any(|fields| fields.iter().any(covers))
         };
-        let unbounded = section.granted().into_iter().flatten().zip(ACTIONS).filter_map(|(granted, action)| {
-            let fields: Vec<_> = granted.into_iter().map(|expression| self.behind(expression)).collect();
-            let unbounded = fields.iter().flat_map(FieldPaths::iter).filter(|field| !is_bounded(field));
+        let unbounded = section.granted().into_iter().zip(ACTIONS).filter_map(|(granted, action)| {
+            let fields = self.fields_behind(&granted);
+            let unbounded = fields.iter().filter(|field| !is_bounded(field));
             let fields: BTreeSet<_> = unbounded.map(|field| format!("`self.{}`", field.join("."))).collect();
             let (names, field) = match fields.len() {
                 0 => return None,
@@ -37,23 +36,6 @@ impl Target {
             Some((["spec", "correct", kind, action], message))
         });
         unbounded.collect()
-    }
-
-    /// The fields of the object that a value comes from, also through `desired`.
-    fn behind(&self, expression: &Expression) -> FieldPaths {
-        let mut fields = expression.fields().clone();
-        let Node::Map(keys) = self.compare.desired.root() else {
-            if expression.reads(DESIRED) {
-                fields.extend(&self.compare.desired.fields());
-            }
-            return fields;
-        };
-        for (key, value) in keys {
-            if expression.reads(EVERY_KEY) || expression.reads(&format!("{DESIRED}.{key}")) {
-                fields.extend(&value.fields());
-            }
-        }
-        fields
     }
 }
 

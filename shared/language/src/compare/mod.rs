@@ -24,7 +24,9 @@ use self::removal::Removal;
 use self::rule_tree::RuleTree;
 use self::write_only::read_write_only;
 use self::written::{WrittenRule, read_rule};
-use crate::cel::{EvaluationError, KnownDesired, Node as Template, Scope, Shape, Site, ValueTemplate, Variables};
+use crate::cel::{
+    EvaluationError, Expressions as _, KnownDesired, Node as Template, Scope, Shape, Site, ValueTemplate, Variables,
+};
 use crate::yaml::{Content, Node, Reader, read_value};
 use drift_api::object::field_paths::FieldPaths;
 

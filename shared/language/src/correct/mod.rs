@@ -2,7 +2,7 @@
 
 mod windows;
 
-use crate::systems::actions::Actions;
+use crate::systems::actions::{Action, Actions};
 use crate::systems::section::CorrectSection;
 use crate::systems::{DESTINATIONS, Destination, read_destination};
 use crate::yaml::{Content, Node, Reader, duration};
@@ -144,14 +144,20 @@ impl Correct {
         self.section().into_iter().flat_map(CorrectSection::stored)
     }
 
+    /// Returns true if a step of an action sends this secret. Look-ups count too.
+    #[must_use]
+    pub fn sends(&self, action: Action, secret: &str) -> bool {
+        self.section().is_some_and(|section| section.sends(action, secret))
+    }
+
     /// Returns true if a step reads which fields differ.
     pub(crate) fn reads_differs(&self) -> bool {
-        self.section().is_some_and(CorrectSection::reads_differs)
+        self.section().is_some_and(|section| section.reads_differs())
     }
 
     /// The fields under `self` that its templates read.
     pub(crate) fn fields(&self) -> FieldPaths {
-        self.section().map(CorrectSection::fields).unwrap_or_default()
+        self.section().map(|section| section.fields()).unwrap_or_default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cel::{Expression, Scope, TextTemplate};
+use crate::cel::{Expression, Expressions as _, Scope, TextTemplate};
 use crate::checks::addressing::{check_addressing, read_not_identifying};
 use crate::checks::indentation::too_deep;
 use crate::checks::secret_use::check_secrets;

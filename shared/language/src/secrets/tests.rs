@@ -1,4 +1,4 @@
-use crate::{Destination, SecretSource, Target};
+use crate::{Destination, SecretSource, Step as _, Target};
 use serde_json::json;
 
 const TEXT: &str = r#"apiVersion: driftpoller.dev/v1alpha1
@@ -31,7 +31,7 @@ fn each_step_says_which_secrets_it_sends() {
     let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
     let sent = |step: &crate::HttpStep| ["password", "token"].map(|name| step.sends(name));
     assert_eq!(
-        [&http.create, &http.update, &http.delete].map(|steps| sent(&steps[0])),
+        [&http.steps.create, &http.steps.update, &http.steps.delete].map(|steps| sent(&steps[0])),
         [[true, false], [true, true], [false, true]]
     );
     let [password, token] = target.secrets.as_slice() else { panic!("{:?}", target.secrets) };
@@ -191,9 +191,9 @@ fn a_statement_quotes_what_it_sends() {
     let object = json!({"metadata": {"name": "r"}});
     let secrets = [("password".to_owned(), r"it's \ odd".to_owned())].into_iter().collect();
     let variables = crate::cel::Variables { secrets: Some(&secrets), ..crate::cel::Variables::of_object(&object) };
-    let written = postgres.update[0].render(&variables).unwrap();
+    let written = postgres.steps.update[0].render(&variables).unwrap();
     assert_eq!(written.as_deref(), Some(r#"ALTER ROLE "r" PASSWORD E'it''s \\ odd'"#));
-    assert!(postgres.update[0].sends("password") && !postgres.update[0].sends("token"));
-    let missing = postgres.update[0].render(&crate::cel::Variables::of_object(&object)).unwrap_err();
+    assert!(postgres.steps.update[0].sends("password") && !postgres.steps.update[0].sends("token"));
+    let missing = postgres.steps.update[0].render(&crate::cel::Variables::of_object(&object)).unwrap_err();
     assert!(!missing.to_string().contains("odd"));
 }

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
+use crate::cel::{EvaluationError, Expression, Expressions, Scope, ValueTemplate, Variables};
 use crate::yaml::durations::KIB;
 use crate::yaml::{Entry, Fields, Node, Reader, all, read_value};
+use drift_api::StatusFields;
 use drift_api::condition::canonical;
-use drift_api::{FieldPaths, StatusFields};
 
 /// Maximum fields of one `publish` or `store`. A status is not a copy of the external system.
 const MAX_FIELDS: usize = 16;
@@ -69,15 +69,11 @@ impl StatusTemplates {
         }
         Ok(stored)
     }
+}
 
-    /// Returns true if a template reads the variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.0.iter().any(|(_, template)| template.reads(variable))
-    }
-
-    /// The fields under `self` that the templates read.
-    pub(crate) fn fields(&self) -> FieldPaths {
-        self.0.iter().map(|(_, template)| template.fields()).collect()
+impl Expressions for StatusTemplates {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.0.visit(visit);
     }
 }
 

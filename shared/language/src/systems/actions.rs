@@ -1,10 +1,6 @@
-//! The actions of a section of `correct`, their steps, and the inputs of their requests.
+//! The actions of a section of `correct`, and their steps.
 
 use drift_api::ObservedReason;
-use drift_api::object::field_paths::FieldPaths;
-
-/// The keys of actions with explicit steps.
-pub(crate) const ACTIONS: [&str; 4] = ["create", "update", "delete", "replace"];
 
 /// Action of a correction on the external resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -140,27 +136,6 @@ impl<S> Clone for ActionSteps<'_, S> {
 }
 
 impl<S> Copy for ActionSteps<'_, S> {}
-
-/// The inputs of the requests of one action.
-#[derive(Debug, Default)]
-pub(crate) struct MadeOf {
-    /// The fields under `self`.
-    pub(crate) fields: FieldPaths,
-    /// True if they include any of the desired state.
-    pub(crate) reads_desired: bool,
-}
-
-impl MadeOf {
-    /// Combines parts, each with its fields and whether it reads the desired state. `None` without parts.
-    pub(crate) fn of(parts: impl IntoIterator<Item = (FieldPaths, bool)>) -> Option<Self> {
-        parts.into_iter().fold(None, |known, (fields, reads_desired)| {
-            let mut known: Self = known.unwrap_or_default();
-            known.fields.extend(&fields);
-            known.reads_desired |= reads_desired;
-            Some(known)
-        })
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, Scope, TextTemplate, Variables};
+use crate::cel::{EvaluationError, Expression, Expressions, Scope, TextTemplate, Variables};
 use crate::yaml::{Node, Reader, text_template};
-use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum length of an entry's key, in bytes: the characters of an identity, four bytes each at most.
 const MAX_KEY_BYTES: usize = 1_012;
@@ -38,10 +37,13 @@ impl Keys {
         let own = |key: &TextTemplate| checked(key.render(&Variables::of_object(object))?, key);
         self.object.as_ref().map_or_else(|| Ok(identity.to_owned()), own)
     }
+}
 
-    /// The fields under `self` that its templates read.
-    pub(crate) fn fields(&self) -> FieldPaths {
-        self.object.as_ref().map(TextTemplate::fields).unwrap_or_default()
+/// The template of an entry's key reads no field of an object.
+impl Expressions for Keys {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.entry.visit(visit);
+        self.object.visit(visit);
     }
 }
 

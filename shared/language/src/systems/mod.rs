@@ -12,6 +12,7 @@ pub(crate) mod section;
 pub(crate) mod single_value_answers;
 pub(crate) mod sql;
 pub(crate) mod step_timeout;
+pub(crate) mod steps;
 
 use crate::yaml::{Fields, Node, Reader};
 use http::correct::{HttpCorrect, read_http as read_http_correct};

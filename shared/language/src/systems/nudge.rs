@@ -6,14 +6,14 @@
 
 use serde_json::{Map, Value};
 
-use crate::cel::{CORRECTION, DIFFERS, EvaluationError, Scope, TextTemplate, ValueTemplate, Variables};
+use crate::cel::{CORRECTION, EvaluationError, Expression, Expressions, Scope, TextTemplate, ValueTemplate, Variables};
 use crate::spec::objects::ObjectSelection;
 use crate::systems::actions::Actions;
-use crate::systems::section::{CorrectSection, ReadSection, SentBy};
+use crate::systems::section::{CorrectSection, ReadSection};
+use crate::systems::steps::{Role, VisitParts, expressions_of};
 use crate::values::names::is_qualified_name;
 use crate::yaml::{Content, Entry, Fields, Node, Reader, all, read_value};
 use drift_api::names::GROUP;
-use drift_api::object::field_paths::FieldPaths;
 use std::time::Duration;
 
 /// Default of `settle`. The operator needs time to correct; an earlier poll would cause a second nudge. It equals the
@@ -47,6 +47,12 @@ pub(crate) struct Mark {
     pub(crate) value: Option<TextTemplate>,
 }
 
+impl Expressions for Mark {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.value.visit(visit);
+    }
+}
+
 impl NudgeCorrect {
     /// Renders the merge patch of the object.
     ///
@@ -75,15 +81,7 @@ impl NudgeCorrect {
     /// Returns true if nudges with different numbers have different patches.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
-        self.reads(CORRECTION)
-    }
-
-    fn reads(&self, variable: &str) -> bool {
-        self.marks().any(|value| value.reads(variable)) || self.fields.iter().any(|(_, value)| value.reads(variable))
-    }
-
-    fn marks(&self) -> impl Iterator<Item = &TextTemplate> {
-        self.annotations.iter().chain(&self.labels).filter_map(|mark| mark.value.as_ref())
+        expressions_of(|visit| self.visit_parts(visit), |_| true).reads(CORRECTION)
     }
 
     /// The labels that it writes.
@@ -101,12 +99,10 @@ impl CorrectSection for NudgeCorrect {
         Actions { nudge: true, ..Actions::default() }
     }
 
-    fn reads_differs(&self) -> bool {
-        self.reads(DIFFERS)
-    }
-
-    fn fields(&self) -> FieldPaths {
-        self.marks().map(TextTemplate::fields).chain(self.fields.iter().map(|(_, value)| value.fields())).collect()
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
+        visit(Role::Body, &self.annotations);
+        visit(Role::Body, &self.labels);
+        visit(Role::Body, &self.fields);
     }
 
     fn writes_outside(&self) -> bool {
@@ -119,11 +115,6 @@ impl CorrectSection for NudgeCorrect {
 
     fn replaces(&self) -> Result<bool, &'static str> {
         Err("how it is corrected is for the operator that is nudged to say")
-    }
-
-    /// A nudge sends no secret: the woken operator corrects.
-    fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
-        [true, false, false].map(|is_needed| SentBy::none("nudge", is_needed))
     }
 
     /// Rejects labels that would move an object out of its own target.

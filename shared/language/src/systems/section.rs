@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use drift_api::object::field_paths::FieldPaths;
 
-use crate::cel::{Expression, ValueTemplate};
+use crate::cel::{DIFFERS, Expression, Expressions as _, ITEM, STEPS, ValueTemplate};
 use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::spec::objects::ObjectSelection;
-use crate::systems::actions::{Actions, MadeOf};
+use crate::systems::actions::{Action, ActionSteps, Actions};
 use crate::systems::keys::Keys;
 use crate::systems::repeated_create::RepeatedCreate;
+use crate::systems::steps::{ACTIONS, Role, Step, VisitParts, expressions_of};
 use crate::yaml::{Node, Reader};
 
 /// The section of `read` for one kind of system.
@@ -29,11 +30,6 @@ pub(crate) trait ReadSection {
     /// The mapping to the observed state.
     fn observed(&self) -> &ValueTemplate;
 
-    /// The fields under `self` that decide without a request that there is no resource, or which entry is the object's.
-    fn presence_fields(&self) -> FieldPaths {
-        FieldPaths::default()
-    }
-
     /// The API version and the kind, if it reads an object of the cluster.
     fn cluster_kind(&self) -> Option<(&Arc<str>, &Arc<str>)> {
         None
@@ -47,11 +43,18 @@ pub(crate) trait ReadSection {
     /// Returns true if a rule of the target checks that a response is about the right object.
     fn judges_answers(&self) -> bool;
 
-    /// The fields under `self` that its templates read.
-    fn fields(&self) -> FieldPaths;
+    /// Visits its parts.
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>);
 
-    /// The fields under `self` that select the request.
-    fn address_fields(&self) -> FieldPaths;
+    /// The fields under `self` that its templates read.
+    fn fields(&self) -> FieldPaths {
+        self.fields_of(&|_| true)
+    }
+
+    /// The fields under `self` in the parts with these roles.
+    fn fields_of(&self, is_wanted: &dyn Fn(Role) -> bool) -> FieldPaths {
+        expressions_of(|visit| self.visit_parts(visit), is_wanted).fields()
+    }
 
     /// The fields under `self` that select what is read, if these are not all fields.
     fn own_fields(&self) -> FieldPaths {
@@ -80,11 +83,15 @@ pub(crate) trait CorrectSection {
     /// The actions that have steps.
     fn actions(&self) -> Actions;
 
-    /// Returns true if a step reads which fields differ.
-    fn reads_differs(&self) -> bool;
+    /// Its steps, for each of [`ACTIONS`].
+    fn steps(&self) -> [Vec<&dyn Step>; 4] {
+        Default::default()
+    }
 
-    /// The fields under `self` that its templates read.
-    fn fields(&self) -> FieldPaths;
+    /// Visits the parts of its steps, or its own.
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
+        self.steps().into_iter().flatten().for_each(|step| step.visit_parts(visit));
+    }
 
     /// Returns true if it writes to the external system. A nudge leaves that to the operator that it wakes.
     fn writes_outside(&self) -> bool {
@@ -106,21 +113,10 @@ pub(crate) trait CorrectSection {
         u32::MAX
     }
 
-    /// Returns true if an update certainly sends nothing when this is the only key of the desired state that differs.
-    fn leaves(&self, _key: &str) -> bool {
-        false
-    }
-
     /// Returns true if no request of an update carries a key of the desired state, which is made of these fields,
     /// although one carries others.
     fn lacks(&self, _key: &str, _fields: &FieldPaths) -> bool {
         false
-    }
-
-    /// The inputs of the requests of each of [`ACTIONS`](super::actions::ACTIONS). `None` if they are bound to their
-    /// object by other means.
-    fn made_of(&self) -> Option<[Option<MadeOf>; 4]> {
-        None
     }
 
     /// The effect of its create if that is sent again.
@@ -148,26 +144,8 @@ pub(crate) trait CorrectSection {
     /// # Errors
     /// Returns the reason why `change: replace` is impossible.
     fn replaces(&self) -> Result<bool, &'static str> {
-        Ok(false)
-    }
-
-    /// The fields under `self` in addresses, by the key of the action. `with_desired` adds the fields of the desired
-    /// keys that are read.
-    fn addresses(&self, _with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {
-        Vec::new()
-    }
-
-    /// The names that the GRANTs of each action grant.
-    fn granted(&self) -> Option<[Vec<&Expression>; 4]> {
-        None
-    }
-
-    /// The actions that create or change a resource, each with its use of this secret.
-    fn sent_by(&self, secret: &str) -> [SentBy; 3];
-
-    /// Index of the first step of a deletion that sends this secret.
-    fn deletion_that_sends(&self, _secret: &str) -> Option<usize> {
-        None
+        let [.., replace] = self.steps();
+        Ok(!replace.is_empty())
     }
 
     /// The host to which one of these secrets would go unencrypted.
@@ -199,22 +177,82 @@ pub(crate) trait CorrectSection {
     }
 }
 
-/// Adds the fields of those keys of the desired state that are read.
-pub(crate) type WithDesired<'a> = dyn Fn(FieldPaths, &dyn Fn(&str) -> bool) -> FieldPaths + 'a;
+/// Questions about the steps and the expressions in them. Their answers follow from the walk alone.
+impl dyn CorrectSection + '_ {
+    /// The fields under `self` that its templates read.
+    pub(crate) fn fields(&self) -> FieldPaths {
+        expressions_of(|visit| self.visit_parts(visit), |_| true).fields()
+    }
 
-/// The use of a secret by an action that creates or changes a resource.
-pub(crate) struct SentBy {
-    /// The key of the action, with that of its section.
-    pub(crate) action: &'static str,
-    /// True if a changed secret needs this action.
-    pub(crate) is_needed: bool,
-    /// True if a write of it sends the secret. `None` if the target does not have the action.
-    pub(crate) sends: Option<bool>,
+    /// Returns true if a template reads which fields differ.
+    pub(crate) fn reads_differs(&self) -> bool {
+        expressions_of(|visit| self.visit_parts(visit), |_| true).reads(DIFFERS)
+    }
+
+    /// Returns true if an update certainly sends nothing when this is the only key of the desired state that differs.
+    pub(crate) fn leaves(&self, key: &str) -> bool {
+        let [_, update, ..] = self.steps();
+        let is_skipped = |step: &&dyn Step| {
+            let conditions = step.expressions(&|role| role == Role::When);
+            step.looks_up() || conditions.iter().any(|when| when.is_false_where_differs(key))
+        };
+        !update.is_empty() && update.iter().all(is_skipped)
+    }
+
+    /// The inputs of the requests of each of [`ACTIONS`] that has steps.
+    pub(crate) fn made_of(&self) -> impl Iterator<Item = (&'static str, Vec<&Expression>)> {
+        let actions = ACTIONS.into_iter().zip(self.steps()).filter(|(_, steps)| !steps.is_empty());
+        actions.map(|(action, steps)| {
+            (action, steps.into_iter().flat_map(|step| step.expressions(&Role::is_of_request)).collect())
+        })
+    }
+
+    /// The expressions in the address of each step that changes an existing resource, by the key of its action. The
+    /// address of a look-up counts where that of a later step uses its response.
+    pub(crate) fn addresses(&self) -> Vec<(&'static str, Vec<&Expression>)> {
+        let [_, update, delete, replace] = self.steps();
+        let mut found = Vec::new();
+        for (action, steps) in [("update", update), ("replace", replace), ("delete", delete)] {
+            let are_led = steps.iter().any(|step| !step.looks_up() && is_led(*step, action));
+            let leading = steps.into_iter().filter(|step| are_led || !step.looks_up());
+            found.extend(leading.map(|step| (action, address_of(step, action))));
+        }
+        found
+    }
+
+    /// The names that the GRANTs of each of [`ACTIONS`] grant.
+    pub(crate) fn granted(&self) -> [Vec<&Expression>; 4] {
+        self.steps().map(|steps| steps.iter().flat_map(|step| step.expressions(&|role| role == Role::Grant)).collect())
+    }
+
+    /// Returns true if a step that an action sends contains this secret.
+    pub(crate) fn sends(&self, action: Action, secret: &str) -> bool {
+        let steps = self.steps();
+        let sent = ActionSteps::of(action, steps.each_ref().map(Vec::as_slice));
+        sent.iter().any(|step| step.sends(secret))
+    }
+
+    /// Returns true if a write of each action sends this secret. `None` if the action has no steps.
+    pub(crate) fn writes_secret(&self, secret: &str) -> [Option<bool>; 4] {
+        let sends = |step: &&dyn Step| !step.looks_up() && step.sends(secret);
+        self.steps().map(|steps| (!steps.is_empty()).then(|| steps.iter().any(sends)))
+    }
+
+    /// Index of the first step of a deletion that sends this secret.
+    pub(crate) fn deletion_that_sends(&self, secret: &str) -> Option<usize> {
+        let [_, _, delete, _] = self.steps();
+        delete.iter().position(|step| step.sends(secret))
+    }
 }
 
-impl SentBy {
-    /// An action that sends no secret.
-    pub(crate) const fn none(action: &'static str, is_needed: bool) -> Self {
-        Self { action, is_needed, sends: None }
-    }
+/// The expressions that select the resource when an action sends this step.
+fn address_of<'s>(step: &'s dyn Step, action: &str) -> Vec<&'s Expression> {
+    step.expressions(&|role| step.is_address(action, role))
+}
+
+/// Returns true if responses decide the address of a step, also by the items of its list.
+fn is_led(step: &dyn Step, action: &str) -> bool {
+    let address = address_of(step, action);
+    let lists_answers = step.expressions(&|role| role == Role::List).reads(STEPS);
+    address.reads(STEPS) || lists_answers && address.reads(ITEM)
 }

@@ -1,8 +1,7 @@
 //! Rules over a response that is a single value: a row or a cluster object. They are evaluated in a fixed order.
 
-use crate::cel::{Expression, Node as ValueNode, Scope, ValueTemplate};
+use crate::cel::{Expression, Expressions, Node as ValueNode, Scope, ValueTemplate};
 use crate::yaml::{Fields, Reader, expression, read_value};
-use drift_api::object::field_paths::FieldPaths;
 
 /// The rules over one value, in the order of their evaluation.
 #[derive(Debug)]
@@ -24,13 +23,12 @@ pub(crate) struct DefaultRules {
     pub(crate) settling_when: Option<&'static str>,
 }
 
-impl AnswerRules {
-    /// The fields under `self` that they read.
-    pub(crate) fn fields(&self) -> FieldPaths {
-        let mut fields = self.observed.fields();
-        let rules = self.absent_when.iter().chain(&self.valid_when).chain(&self.settling_when);
-        rules.for_each(|rule| fields.extend(rule.fields()));
-        fields
+impl Expressions for AnswerRules {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.observed.visit(visit);
+        for rule in [&self.absent_when, &self.valid_when, &self.settling_when] {
+            rule.visit(visit);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use cel::common::ast::{CallExpr, Expr, IdedExpr, operators};
 
 use crate::cel::check::chain::text;
+use crate::cel::functions::table::{Called, Returned, Types, function, is_namespace};
 use crate::types::infer::Inference;
 use crate::types::kind_schema::Type;
 use crate::types::spelling::spelled;
@@ -16,72 +17,15 @@ const TIME: &str = "a time";
 const LIST: &str = "a list";
 const MAP: &str = "a map";
 
-/// Member functions of a text, the number of their first arguments that are texts too, and their result.
-const OF_TEXTS: &[(&str, usize, Returned)] = &[
-    ("charAt", 0, Returned::Text),
-    ("contains", 1, Returned::Bool),
-    ("endsWith", 1, Returned::Bool),
-    ("find", 1, Returned::Text),
-    ("findAll", 1, Returned::Texts),
-    ("format", 0, Returned::Text),
-    ("indexOf", 1, Returned::Number),
-    ("lastIndexOf", 1, Returned::Number),
-    ("lowerAscii", 0, Returned::Text),
-    ("matches", 1, Returned::Bool),
-    ("replace", 2, Returned::Text),
-    ("split", 1, Returned::Texts),
-    ("startsWith", 1, Returned::Bool),
-    ("substring", 0, Returned::Text),
-    ("trim", 0, Returned::Text),
-    ("upperAscii", 0, Returned::Text),
-];
-/// Functions of texts alone, called by their name.
-const TAKING_TEXTS: &[(&str, Returned)] = &[
-    ("capture", Returned::Any),
-    ("captureAll", Returned::Texts),
-    ("json.parse", Returned::Any),
-    ("matches", Returned::Bool),
-    ("regex.quote", Returned::Text),
-    ("sha256", Returned::Text),
-];
-/// Functions of any value, called by their name.
-const TAKING_ANY: &[(&str, Returned)] = &[
-    ("base64.encode", Returned::Text),
-    ("bool", Returned::Bool),
-    ("bytes", Returned::Bytes),
-    ("double", Returned::Number),
-    ("duration", Returned::Time),
-    ("int", Returned::Number),
-    ("isQuantity", Returned::Bool),
-    ("json.text", Returned::Text),
-    ("string", Returned::Text),
-    ("timestamp", Returned::Time),
-    ("uint", Returned::Number),
-];
-
-/// The type that a function returns.
-#[derive(Clone, Copy)]
-enum Returned {
-    Any,
-    Bool,
-    Bytes,
-    Number,
-    Text,
-    Texts,
-    Time,
-}
-
-impl Returned {
-    fn of<'s>(self) -> Type<'s> {
-        match self {
-            Self::Any => Type::Any,
-            Self::Bool => Type::Bool,
-            Self::Bytes => Type::Bytes,
-            Self::Number => Type::Number,
-            Self::Text => Type::Text,
-            Self::Texts => Type::List(Box::new(Type::Text)),
-            Self::Time => Type::Time,
-        }
+fn type_of<'s>(returned: Returned) -> Type<'s> {
+    match returned {
+        Returned::Any => Type::Any,
+        Returned::Bool => Type::Bool,
+        Returned::Bytes => Type::Bytes,
+        Returned::Number => Type::Number,
+        Returned::Text => Type::Text,
+        Returned::Texts => Type::List(Box::new(Type::Text)),
+        Returned::Time => Type::Time,
     }
 }
 
@@ -89,7 +33,7 @@ impl<'s, 'e> Inference<'s, 'e> {
     /// Returns the type of an operator or function that is no selection, choice, `&&` or `||`.
     pub(super) fn function(&mut self, at: &'e IdedExpr, call: &'e CallExpr) -> Type<'s> {
         let namespace = match call.target.as_deref().map(|target| &target.expr) {
-            Some(Expr::Ident(name)) if ["base64", "json", "optional", "regex"].contains(&name.as_str()) => Some(name),
+            Some(Expr::Ident(name)) if is_namespace(name) => Some(name),
             _ => None,
         };
         let target = call.target.as_deref().filter(|_| namespace.is_none());
@@ -108,10 +52,10 @@ impl<'s, 'e> Inference<'s, 'e> {
         target: (&'e IdedExpr, Type<'s>),
         arguments: &[(&'e IdedExpr, Type<'s>)],
     ) -> Type<'s> {
-        if let Some((_, texts, result)) = OF_TEXTS.iter().find(|(of_text, ..)| *of_text == name) {
+        if let Some(Types { texts, returned }) = function(name, Called::OnValue).and_then(|known| known.types) {
             self.needs(name, &target, &[TEXT]);
-            arguments.iter().take(*texts).for_each(|argument| self.needs(name, argument, &[TEXT]));
-            return result.of();
+            arguments.iter().take(texts).for_each(|argument| self.needs(name, argument, &[TEXT]));
+            return type_of(returned);
         }
         match (name, target) {
             ("size", target) => {
@@ -136,12 +80,9 @@ impl<'s, 'e> Inference<'s, 'e> {
     }
 
     fn global(&mut self, at: &'e IdedExpr, name: &str, arguments: Vec<(&'e IdedExpr, Type<'s>)>) -> Type<'s> {
-        if let Some((_, result)) = TAKING_TEXTS.iter().find(|(taking, _)| *taking == name) {
-            arguments.iter().for_each(|argument| self.needs(name, argument, &[TEXT]));
-            return result.of();
-        }
-        if let Some((_, result)) = TAKING_ANY.iter().find(|(taking, _)| *taking == name) {
-            return result.of();
+        if let Some(Types { texts, returned }) = function(name, Called::Alone).and_then(|known| known.types) {
+            arguments.iter().take(texts).for_each(|argument| self.needs(name, argument, &[TEXT]));
+            return type_of(returned);
         }
         match (name, arguments.as_slice()) {
             ("size", [argument]) => {

@@ -11,6 +11,7 @@ use crate::secrets::secret_variable;
 use crate::systems::Destination;
 use crate::systems::http::correct_step::HttpStep;
 use crate::systems::http::request::body::WRITE_KEYS;
+use crate::systems::steps::{ACTIONS, Step as _};
 use crate::yaml::{Content, Node, Reader};
 
 /// Refuses a body that carries such a field, and warns of a `PUT` that leaves one out.
@@ -27,9 +28,7 @@ pub(crate) fn check_carried_back(
         return;
     }
     let written = spec.get("correct").and_then(|correct| correct.get("http"));
-    let actions =
-        [("create", &http.create), ("update", &http.update), ("delete", &http.delete), ("replace", &http.replace)];
-    for (action, steps) in actions {
+    for (action, steps) in ACTIONS.into_iter().zip(http.steps.by_action()) {
         for (position, step) in steps.iter().enumerate() {
             let node = written.and_then(|http| item(http.get(action)?, position));
             let key = WRITE_KEYS.iter().find_map(|key| Some((*key, node?.get(key)?)));
@@ -68,7 +67,7 @@ fn found(step: &HttpStep, field: &UnreadableField) -> Option<Found> {
         Some(list) => list.clone().item(),
         None => Origin::Item,
     };
-    let expressions = step.request.body.as_ref().map(|body| body.expressions()).unwrap_or_default();
+    let expressions = step.request.body.as_ref().map(|body| body.placed_expressions()).unwrap_or_default();
     let reads_answers = |expression: &Expression| expression.reads(STEPS) || expression.reads(ITEM);
     let expressions = expressions.into_iter().map(|(_, expression)| expression);
     let origins = expressions.filter(|expression| reads_answers(expression)).filter_map(Expression::origin);

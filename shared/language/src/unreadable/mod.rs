@@ -9,6 +9,7 @@ pub(crate) mod repeated;
 use crate::cel::{Expression, Node as Template, STEPS, ValueTemplate};
 use crate::compare::Compare;
 use crate::systems::http::correct::HttpCorrect;
+use crate::systems::steps::Step as _;
 
 /// The variable of a read's answer, and the key of its body.
 const RESPONSE: &str = "response";
@@ -40,8 +41,8 @@ pub(crate) fn unreadable_fields(
         is_declared: true,
     });
     let mut fields: Vec<UnreadableField> = declared.collect();
-    for body in http.steps().filter(|step| !step.looks_up()).filter_map(|step| step.request.body.as_ref()) {
-        for (key, expression) in body.expressions() {
+    for body in http.steps.iter().filter(|step| !step.looks_up()).filter_map(|step| step.request.body.as_ref()) {
+        for (key, expression) in body.placed_expressions() {
             for (secret, below) in secret_fields(expression) {
                 let path: Vec<String> = key.iter().map(|name| (*name).to_owned()).chain(below).collect();
                 if !path.is_empty() && fields.iter().all(|known| known.path != path) {

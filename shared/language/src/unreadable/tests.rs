@@ -361,7 +361,7 @@ fn repeated_by(target: &Target, sent: &Value, answer: &Value) -> Option<String> 
     let Some(Destination::Http(http)) = &target.correct.destination else { return None };
     let answers = json!({"look": {"status": 200, "body": answer}});
     let secrets: SecretValues = [("apiKey".to_owned(), "real-key-1234".to_owned())].into_iter().collect();
-    target.repeated_answer(&http.update[2], sent.to_string().as_bytes(), &answers, &secrets)
+    target.repeated_answer(&http.steps.update[2], sent.to_string().as_bytes(), &answers, &secrets)
 }
 
 #[test]

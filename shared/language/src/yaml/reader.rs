@@ -84,6 +84,15 @@ impl<'d> Reader<'d> {
         None
     }
 
+    /// Records a problem if none of these keys is written.
+    pub(crate) fn at_least_one(&mut self, fields: &Fields<'_>, keys: &[&str]) -> Option<()> {
+        if keys.iter().any(|key| fields.get(key).is_some()) {
+            return Some(());
+        }
+        let message = format!("{}: at least one of {} is needed", fields.own_place(), keys.join(", "));
+        self.refuse(fields.at(), message)
+    }
+
     /// Records several problems.
     pub(crate) fn extend(&mut self, faults: Vec<Fault>) {
         self.faults.extend(faults);

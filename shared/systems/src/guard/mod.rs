@@ -4,6 +4,7 @@ pub(crate) mod allowance;
 pub(crate) mod clock;
 pub(crate) mod connect_errors;
 pub(crate) mod dialling;
+pub mod failure;
 pub mod host_gate;
 pub mod host_health;
 pub(crate) mod roots;

@@ -8,27 +8,16 @@ use std::io;
 use drift_api::{CredentialError, ResultCode};
 
 use crate::PAUSE_WHEN_NOT_TOLD;
-use crate::guard::connect_errors::describe;
-use crate::guard::dialling::AddressRefused;
+use crate::guard::failure::SystemFailure;
 use crate::guard::host_health::HostReply;
-use crate::guard::stream::DialError;
 use crate::refusal::ServerText;
 
 /// The reason for a missing result. Contains no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LdapFailure {
-    /// DNS, connect, TLS, reset, or not a directory.
-    #[error("no connection: {0}")]
-    Unreachable(&'static str),
-    /// The Secret is missing, not labelled for this program, or has no valid parameters.
-    #[error("credential: {0}")]
-    CredentialUnavailable(String),
-    /// The host's address is in a network that must not be dialled.
-    #[error("{host} is not asked: {AddressRefused}")]
-    AddressRefused {
-        /// Host and port.
-        host: String,
-    },
+    /// A failure that every kind of system can have.
+    #[error(transparent)]
+    System(#[from] SystemFailure),
     /// The server rejected the bind, so no operation was sent.
     #[error("bind: {0}")]
     NotBound(ResultCode, ServerText),
@@ -45,30 +34,17 @@ pub enum LdapFailure {
         "no entry was found, and that proves nothing: the entry above it, or the base of the search, does not exist, or the account does not see it"
     )]
     ContainerHidden,
-    /// The result is not usable, for the reason in this fixed text.
-    #[error("the result: {0}")]
-    Unreadable(&'static str),
 }
 
 impl From<CredentialError> for LdapFailure {
     fn from(error: CredentialError) -> Self {
-        Self::CredentialUnavailable(error.to_string())
-    }
-}
-
-impl From<DialError> for LdapFailure {
-    fn from(error: DialError) -> Self {
-        match error {
-            DialError::Unreachable(text) => Self::Unreachable(text),
-            DialError::AddressRefused { host } => Self::AddressRefused { host },
-            DialError::Bundle(error) => Self::CredentialUnavailable(format!("the Secret's key ca.crt: {error}")),
-        }
+        Self::System(error.into())
     }
 }
 
 impl From<io::Error> for LdapFailure {
     fn from(error: io::Error) -> Self {
-        Self::Unreachable(describe(&error))
+        Self::System(error.into())
     }
 }
 
@@ -86,17 +62,13 @@ impl LdapFailure {
     #[must_use]
     pub fn heard(&self) -> Option<HostReply> {
         match self {
-            Self::Unreachable(_) => Some(HostReply::Unreachable),
             Self::NotBound(code, _) | Self::Answered(code, _) if code.is_outage() => {
                 Some(HostReply::AskedToWait(PAUSE_WHEN_NOT_TOLD))
             }
-            Self::NotBound(..)
-            | Self::Answered(..)
-            | Self::AttributeHidden(_)
-            | Self::ContainerHidden
-            | Self::Unreadable(_) => Some(HostReply::Answer),
-            // Nothing was sent to the host.
-            Self::CredentialUnavailable(_) | Self::AddressRefused { .. } => None,
+            Self::NotBound(..) | Self::Answered(..) | Self::AttributeHidden(_) | Self::ContainerHidden => {
+                Some(HostReply::Answer)
+            }
+            Self::System(failure) => failure.heard(),
         }
     }
 }

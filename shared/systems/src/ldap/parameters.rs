@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use url::Url;
 
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
@@ -38,14 +38,10 @@ impl DirectoryParameters {
     /// # Errors
     /// Fails if the Secret is missing, incomplete, or may not be sent to the host that it names.
     pub fn of(secret: &str, secrets: &LabelledSecrets, insecure: bool) -> Result<Self, CredentialError> {
-        let text = |key: &str| {
-            let value = secrets.value(secret, key)?;
-            let value = value.map(|value| value.expose_secret().trim_end_matches(['\r', '\n']).to_owned());
-            Ok::<_, CredentialError>(value.filter(|value| !value.is_empty()))
-        };
-        let missing = |key: &str| CredentialError::NoKey { name: secret.to_owned(), key: key.to_owned() };
+        let text = |key: &str| secrets.line(secret, key);
+        let needed = |key: &str| text(key)?.ok_or_else(|| CredentialError::no_key(secret, key));
         let unusable = |key: &str, problem| CredentialError::unusable(secret, key, problem);
-        let url = text("url")?.ok_or_else(|| missing("url"))?;
+        let url = needed("url")?;
         let (host, port, is_tls) = of_url(&url).map_err(|problem| unusable("url", problem))?;
         let protection = match (is_tls, text("startTls")?.as_deref()) {
             (true, None | Some("false")) => Protection::Tls,
@@ -55,8 +51,8 @@ impl DirectoryParameters {
             (_, Some(_)) => return Err(unusable("startTls", "neither true nor false")),
         };
         // A bind with a name and no password succeeds as anonymous (RFC 4513, section 5.1.2).
-        let bind_dn = text("bindDn")?.ok_or_else(|| missing("bindDn"))?;
-        let password = text("password")?.ok_or_else(|| missing("password"))?.into();
+        let bind_dn = needed("bindDn")?;
+        let password = needed("password")?.into();
         let ca = secrets.value(secret, "ca.crt")?.cloned();
         if protection == Protection::None && !insecure && !drift_language::is_unread_host(&host) {
             let problem = "ldap:// for a host that is neither loopback nor a cluster Service: write ldaps://, \

@@ -1,5 +1,6 @@
 //! Reads the responses of a server (RFC 4511). Never recurses, and never reads more than its allowance.
 
+use crate::guard::failure::SystemFailure;
 use drift_api::requests::ldap::Search;
 use drift_api::requests::ldap::ber::{OCTETS, SEQUENCE};
 use drift_api::requests::ldap::result_code::ResultCode;
@@ -21,7 +22,7 @@ pub(super) const SEARCH_BYTES: Allowance = Allowance::of(1024 * 1024, "larger th
 /// Values of the entries of a search. Short ones take far more memory than bytes on the wire.
 pub(super) const SEARCH_VALUES: Allowance = Allowance::of(100_000, "more than 100,000 values");
 
-const NOT_LDAP: LdapFailure = LdapFailure::Unreachable("the answer is not LDAP");
+const NOT_LDAP: LdapFailure = LdapFailure::System(SystemFailure::Unreachable("the answer is not LDAP"));
 
 /// The answer to a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ pub(super) async fn read_message(
             length = length << 8 | usize::from(wire.read_u8().await?);
         }
     }
-    allowance.take(length).map_err(LdapFailure::Unreadable)?;
+    allowance.take(length).map_err(SystemFailure::Unreadable)?;
     let mut content = vec![0; length];
     wire.read_exact(&mut content).await?;
     Ok(content)
@@ -141,7 +142,7 @@ impl<'m> Response<'m> {
         let (tag, content) = parts.next()?;
         if answered == 0 {
             // The notice of disconnection is the only such message.
-            return Err(LdapFailure::Unreachable("the server ends the session"));
+            return Err(LdapFailure::System(SystemFailure::Unreachable("the server ends the session")));
         }
         if answered != id {
             return Err(NOT_LDAP);
@@ -190,7 +191,9 @@ impl Entry<'_> {
             let name = std::str::from_utf8(attribute.expect(OCTETS)?).map_err(|_| NOT_LDAP)?;
             let mut values = Elements(attribute.expect(SET)?);
             if is_partial(name, requested) {
-                return Err(LdapFailure::Unreadable("an attribute has more values than the server returns at once"));
+                return Err(LdapFailure::System(SystemFailure::Unreadable(
+                    "an attribute has more values than the server returns at once",
+                )));
             }
             let Some(name) = requested.iter().find(|known| known.eq_ignore_ascii_case(name)) else {
                 // Servers also return subtypes of the requested attributes: `cn;lang-de`.
@@ -198,11 +201,13 @@ impl Entry<'_> {
                     continue;
                 }
                 // The values of a requested attribute, which would seem to have none.
-                return Err(LdapFailure::Unreadable("an attribute has another name than requested: request that name"));
+                return Err(LdapFailure::System(SystemFailure::Unreadable(
+                    "an attribute has another name than requested: request that name",
+                )));
             };
             let mut texts = Vec::new();
             while !values.is_empty() {
-                values_left.take(1).map_err(LdapFailure::Unreadable)?;
+                values_left.take(1).map_err(SystemFailure::Unreadable)?;
                 texts.push(text(values.expect(OCTETS)?)?);
             }
             found.insert(name.clone(), Value::Array(texts));
@@ -228,5 +233,5 @@ fn is_partial(name: &str, requested: &[String]) -> bool {
 
 fn text(bytes: &[u8]) -> Result<Value, LdapFailure> {
     let text = std::str::from_utf8(bytes);
-    text.map(Value::from).map_err(|_| LdapFailure::Unreadable("a value is not UTF-8 text"))
+    text.map(Value::from).map_err(|_| LdapFailure::System(SystemFailure::Unreadable("a value is not UTF-8 text")))
 }

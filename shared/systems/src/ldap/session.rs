@@ -1,5 +1,6 @@
 //! Searches and changes, each in a session of its own. A dropped future closes the connection.
 
+use crate::guard::failure::SystemFailure;
 use std::time::Duration;
 
 use drift_api::{Change, ResultCode, Search, SearchScope};
@@ -62,7 +63,8 @@ impl DirectoryServer<'_> {
     }
 }
 
-const UNEXPECTED: LdapFailure = LdapFailure::Unreachable("the answer is not the one to the request");
+const UNEXPECTED: LdapFailure =
+    LdapFailure::System(SystemFailure::Unreachable("the answer is not the one to the request"));
 
 /// One session, bound as an account.
 pub(super) struct Session {
@@ -111,7 +113,9 @@ impl Session {
                 Response::Entry(entry) => found.push(entry.to_result(search, &mut values)?),
                 // What is there is unknown, so a missing entry proves nothing.
                 Response::Reference => {
-                    return Err(LdapFailure::Unreadable("a part of it is on another server (referral)"));
+                    return Err(LdapFailure::System(SystemFailure::Unreadable(
+                        "a part of it is on another server (referral)",
+                    )));
                 }
                 Response::SearchDone(ResultCode::SUCCESS, _) => return Ok(SearchAnswer::Entries(found)),
                 // More entries than asked for: the answer is ambiguous in any case.
@@ -176,6 +180,6 @@ async fn ask_for_tls(stream: &mut TcpStream) -> Result<(), LdapFailure> {
     let mut allowance = RESULT_BYTES;
     match Response::parse(&read_message(stream, &mut allowance).await?, START_TLS_ID)? {
         Response::Extended(code) if code.0 == 0 => Ok(()),
-        _ => Err(LdapFailure::Unreachable("the server does not begin TLS")),
+        _ => Err(LdapFailure::System(SystemFailure::Unreachable("the server does not begin TLS"))),
     }
 }

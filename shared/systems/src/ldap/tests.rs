@@ -1,5 +1,6 @@
 //! Sessions with misbehaving servers, the keys of the Secret, and responses of any bytes.
 
+use crate::guard::failure::SystemFailure;
 use std::time::Duration;
 
 use drift_api::requests::ldap::ber::{element, number};
@@ -131,8 +132,11 @@ async fn only_a_complete_answer_is_an_observation() {
     let row = json!({"dn": "dc=a", "mail": ["a", "b"], "cn": ["c"]});
     let entries = |count| Ok(SearchAnswer::Entries(vec![row.clone(); count]));
     let code = |code| Err(LdapFailure::Answered(ResultCode(code), ServerText::from("canary")));
-    let partial = LdapFailure::Unreadable("an attribute has more values than the server returns at once");
-    let other_name = LdapFailure::Unreadable("an attribute has another name than requested: request that name");
+    let partial =
+        LdapFailure::System(SystemFailure::Unreadable("an attribute has more values than the server returns at once"));
+    let other_name = LdapFailure::System(SystemFailure::Unreadable(
+        "an attribute has another name than requested: request that name",
+    ));
     let table = [
         (Base, vec![found.clone(), result(0x65, 0)], entries(1)),
         (Base, vec![result(0x65, 0)], entries(0)),
@@ -140,7 +144,11 @@ async fn only_a_complete_answer_is_an_observation() {
         (Subtree, vec![result(0x65, 32)], code(32)),
         (Subtree, vec![found.clone(), result(0x65, 4)], code(4)),
         (Subtree, vec![found.clone(), found.clone(), result(0x65, 4)], entries(2)),
-        (Subtree, vec![found.clone(), element(0x73, b"")], Err(LdapFailure::Unreadable(REFERRAL))),
+        (
+            Subtree,
+            vec![found.clone(), element(0x73, b"")],
+            Err(LdapFailure::System(SystemFailure::Unreadable(REFERRAL))),
+        ),
         (Base, vec![result(0x65, 10)], code(10)),
         (Base, vec![result(0x65, 51)], code(51)),
         (Base, vec![entry(&[("mail;range=0-1499", &[b"a"])]), result(0x65, 0)], Err(partial)),
@@ -148,7 +156,7 @@ async fn only_a_complete_answer_is_an_observation() {
         (
             Base,
             vec![entry(&[("mail", &[b"\xff"])]), result(0x65, 0)],
-            Err(LdapFailure::Unreadable("a value is not UTF-8 text")),
+            Err(LdapFailure::System(SystemFailure::Unreadable("a value is not UTF-8 text"))),
         ),
     ];
     for (scope, operations, expected) in table {
@@ -205,11 +213,11 @@ async fn an_absence_needs_a_container_in_sight() {
 async fn a_server_that_sends_too_much_is_cut_off() {
     let large = entry(&[("mail", &[&vec![b'a'; 700_000]]), ("cn", &[b"c"]), CLASS]);
     let found = search(SearchScope::Subtree, 0, vec![large.clone(), large]).await;
-    assert_eq!(found, Err(LdapFailure::Unreadable("larger than 1 MiB")));
+    assert_eq!(found, Err(LdapFailure::System(SystemFailure::Unreadable("larger than 1 MiB"))));
     // Empty values and empty entries take more memory than bytes on the wire.
     let hollow = entry(&[("mail", &vec![&b""[..]; 100_000]), ("cn", &[b"c"]), CLASS]);
     let found = search(SearchScope::Subtree, 0, vec![hollow]).await;
-    assert_eq!(found, Err(LdapFailure::Unreadable("more than 100,000 values")));
+    assert_eq!(found, Err(LdapFailure::System(SystemFailure::Unreadable("more than 100,000 values"))));
     let bare = entry(&[("cn", &[b"c"]), CLASS]);
     let found = search(SearchScope::Subtree, 0, vec![bare; 3]).await;
     assert!(matches!(found, Ok(SearchAnswer::Entries(entries)) if entries.len() == 2));
@@ -223,7 +231,7 @@ async fn a_server_that_sends_too_much_is_cut_off() {
     });
     let deep: Vec<u8> = deep.into_iter().rev().collect();
     let found = search(SearchScope::Base, 0, vec![element(0x64, &deep)]).await;
-    assert_eq!(found, Err(LdapFailure::Unreachable("the answer is not LDAP")));
+    assert_eq!(found, Err(LdapFailure::System(SystemFailure::Unreachable("the answer is not LDAP"))));
 }
 
 #[tokio::test]
@@ -232,7 +240,10 @@ async fn a_metadata_server_is_not_dialled() {
         parameters(&[("url", "ldaps://169.254.169.254"), ("bindDn", "cn=a"), ("password", "p")], false).unwrap();
     let server = DirectoryServer { parameters: &parameters, allow_networks: &[] };
     let done = server.change(&Change::Delete { dn: "dc=a".to_owned() }, &WriteProgress::default()).await;
-    assert_eq!(done, Err(LdapFailure::AddressRefused { host: "169.254.169.254:636".to_owned() }));
+    assert_eq!(
+        done,
+        Err(LdapFailure::System(SystemFailure::AddressRefused { host: "169.254.169.254:636".to_owned() }))
+    );
 }
 
 #[tokio::test]
@@ -258,8 +269,8 @@ fn an_outage_pauses_the_host() {
             Some(HostReply::AskedToWait(crate::PAUSE_WHEN_NOT_TOLD)),
         ),
         (LdapFailure::Answered(ResultCode::NO_SUCH_OBJECT, ServerText::default()), Some(HostReply::Answer)),
-        (LdapFailure::Unreachable("lost"), Some(HostReply::Unreachable)),
-        (LdapFailure::CredentialUnavailable("s".to_owned()), None),
+        (LdapFailure::System(SystemFailure::Unreachable("lost")), Some(HostReply::Unreachable)),
+        (LdapFailure::System(SystemFailure::CredentialUnavailable("s".to_owned())), None),
     ] {
         assert_eq!(failure.heard(), expected, "{failure}");
     }

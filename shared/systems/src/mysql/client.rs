@@ -1,5 +1,6 @@
 //! The commands of a session and their results.
 
+use crate::guard::failure::SystemFailure;
 use std::sync::Arc;
 
 use mysql_common::constants::{Command, StatusFlags};
@@ -115,7 +116,7 @@ impl Client {
         let packet = self.receive(&mut allowance).await?;
         let statement: StmtPacket = ParseBuf(&packet).parse(()).map_err(|_| NOT_MYSQL)?;
         if usize::from(statement.num_params()) != parameters {
-            return Err(SqlFailure::Unreadable(PARAMETERS));
+            return Err(SqlFailure::System(SystemFailure::Unreadable(PARAMETERS)));
         }
         // The result describes its columns again.
         for count in [statement.num_params(), statement.num_columns()] {
@@ -135,7 +136,7 @@ impl Client {
                 let _rows_and_id = rest.checked_eat_lenenc_int().and_then(|_| rest.checked_eat_lenenc_int());
                 Ok(Answer::Done { has_more: has_more(rest)? })
             }
-            Some(&FILE) => Err(SqlFailure::Unreadable(WANTS_FILE)),
+            Some(&FILE) => Err(SqlFailure::System(SystemFailure::Unreadable(WANTS_FILE))),
             _ => {
                 let count = ParseBuf(&packet).checked_eat_lenenc_int().ok_or(NOT_MYSQL)?;
                 Ok(Answer::Columns(self.definitions(count, allowance).await?.into()))
@@ -150,7 +151,7 @@ impl Client {
             return Ok(columns);
         }
         if count > MAX_COLUMNS as u64 {
-            return Err(SqlFailure::Unreadable(TOO_MANY_COLUMNS));
+            return Err(SqlFailure::System(SystemFailure::Unreadable(TOO_MANY_COLUMNS)));
         }
         for _ in 0..count {
             let packet = self.receive(allowance).await?;

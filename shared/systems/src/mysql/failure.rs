@@ -1,5 +1,6 @@
 //! Failures of a session, as fixed texts and codes.
 
+use crate::guard::failure::SystemFailure;
 use drift_api::requests::sql_state::SqlState;
 use mysql_common::io::ParseBuf;
 
@@ -7,10 +8,10 @@ use crate::refusal::ServerText;
 use crate::sql::SqlFailure;
 
 /// The failure of a server that does not follow the protocol.
-pub(super) const NOT_MYSQL: SqlFailure = SqlFailure::Unreachable("the answer is not MySQL's");
+pub(super) const NOT_MYSQL: SqlFailure = SqlFailure::System(SystemFailure::Unreachable("the answer is not MySQL's"));
 /// The failure of a statement that takes several packets. No statement of a target is that long.
 pub(super) const LONG_STATEMENT: SqlFailure =
-    SqlFailure::Unreadable("the statement and its parameters are larger than 16 MiB");
+    SqlFailure::System(SystemFailure::Unreadable("the statement and its parameters are larger than 16 MiB"));
 
 /// First byte of an error packet.
 pub(super) const ERROR: u8 = 0xff;

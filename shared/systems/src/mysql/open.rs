@@ -1,5 +1,6 @@
 //! Opens a session: connects, logs in, and applies settings of our own.
 
+use crate::guard::failure::SystemFailure;
 use mysql_common::value::Value;
 
 use crate::guard::dialling::DialRules;
@@ -47,6 +48,6 @@ async fn set_up(client: &mut Client) -> Result<bool, SqlFailure> {
     client.query(&format!("{SETTINGS}{mode}'")).await?;
     match client.query(CHECK).await?.as_deref() {
         Some([Value::Bytes(length), Value::Bytes(text)]) if length == b"1" && text == b"a" => Ok(is_mariadb),
-        _ => Err(SqlFailure::Unreadable(OTHER_QUOTES)),
+        _ => Err(SqlFailure::System(SystemFailure::Unreadable(OTHER_QUOTES))),
     }
 }

@@ -4,6 +4,7 @@
 //! A server announces a length before the content. So a content is read only within an allowance, and memory is taken
 //! as its bytes arrive.
 
+use crate::guard::failure::SystemFailure;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
@@ -62,10 +63,10 @@ impl<W: AsyncRead + AsyncWrite + Unpin> Packets<W> {
             }
             self.next = self.next.wrapping_add(1);
             let length = u32::from_le_bytes([low, middle, high, 0]);
-            allowance.take(HEADER + length as usize).map_err(SqlFailure::Unreadable)?;
+            allowance.take(HEADER + length as usize).map_err(SystemFailure::Unreadable)?;
             let read = (&mut self.wire).take(length.into()).read_to_end(&mut content).await?;
             if read < length as usize {
-                return Err(SqlFailure::Unreachable(CLOSED));
+                return Err(SqlFailure::System(SystemFailure::Unreachable(CLOSED)));
             }
             if length < PACKET_BYTES {
                 return Ok(content);
@@ -139,7 +140,7 @@ mod tests {
         }
         let mut packets = Packets::over(Slow { sent: b"\x64\0\0\0abc", room: 0 });
         let refused = packets.receive(&mut Allowance::of(100, "too much")).await;
-        assert_eq!(refused, Err(SqlFailure::Unreadable("too much")), "the header counts, too");
+        assert_eq!(refused, Err(SqlFailure::System(SystemFailure::Unreadable("too much"))), "the header counts, too");
     }
 
     fn received(sent: Vec<u8>) -> Packets<tokio::io::Join<io::Cursor<Vec<u8>>, tokio::io::Sink>> {
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(packets.receive(&mut LIMIT.clone()).await, Err(NOT_MYSQL));
         for cut in [&b"\x02\0\0\0a"[..], b"\x02\0", b""] {
             let lost = received(cut.to_vec()).receive(&mut LIMIT.clone()).await;
-            assert_eq!(lost, Err(SqlFailure::Unreachable(CLOSED)));
+            assert_eq!(lost, Err(SqlFailure::System(SystemFailure::Unreachable(CLOSED))));
         }
     }
 

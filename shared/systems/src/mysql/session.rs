@@ -1,5 +1,6 @@
 //! One connection to a MySQL server, as one account.
 
+use crate::guard::failure::SystemFailure;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,9 +90,9 @@ impl Session {
         let parameters = query.parameters.iter().map(|text| text.as_deref().map_or(Parameter::NULL, Parameter::from));
         let parameters: Vec<_> = parameters.collect();
         let Answer::Columns(columns) = self.client.execute(&query.text, &parameters).await? else {
-            return Err(SqlFailure::Unreadable(NO_COLUMNS));
+            return Err(SqlFailure::System(SystemFailure::Unreadable(NO_COLUMNS)));
         };
-        let columns = Columns::of(columns).map_err(SqlFailure::Unreadable)?;
+        let columns = Columns::of(columns).map_err(SystemFailure::Unreadable)?;
         let (mut count, mut left) = (0, Allowance::of(options.max_bytes, TOO_LARGE));
         loop {
             let mut packet = Allowance::of(left.left().saturating_add(BESIDE_VALUES), TOO_LARGE);
@@ -99,10 +100,10 @@ impl Session {
                 Next::Row(row) => columns.values_of(&row)?,
                 Next::End { has_more } => return self.client.discard(has_more, &mut ANSWER_BYTES.clone()).await,
             };
-            left.take(bytes_of(&row)).map_err(SqlFailure::Unreadable)?;
+            left.take(bytes_of(&row)).map_err(SystemFailure::Unreadable)?;
             count += 1;
             if options.max_rows.is_none_or(|most| count <= most) {
-                take(columns.json_of(row).map_err(SqlFailure::Unreadable)?);
+                take(columns.json_of(row).map_err(SystemFailure::Unreadable)?);
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Opens the connection to a server: resolves its name, checks its addresses, and sets up TLS.
 
+use crate::guard::failure::SystemFailure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::guard::dialling::DialRules;
-use crate::guard::stream::{DialError, Wire, connect, handshake};
+use crate::guard::stream::{Wire, connect, handshake};
 use crate::sql::dial::{NO_TLS, open_socket, tls_configuration};
 use crate::sql::parameters::{ConnectionParameters, SslMode};
 
@@ -13,7 +14,7 @@ const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 const WILLING: u8 = b'S';
 
 /// Opens a connection that is ready for the protocol.
-pub(super) async fn dial(parameters: &ConnectionParameters, rules: &DialRules) -> Result<Box<dyn Wire>, DialError> {
+pub(super) async fn dial(parameters: &ConnectionParameters, rules: &DialRules) -> Result<Box<dyn Wire>, SystemFailure> {
     if let Some(path) = parameters.host_and_port().strip_prefix("unix:") {
         return open_socket(path).await;
     }

@@ -3,6 +3,7 @@
 //! A vanished server closes nothing, so an idle connection is probed. Notifications between two connections are lost,
 //! so the caller must check everything after a new connection.
 
+use crate::guard::failure::SystemFailure;
 use std::fmt;
 use std::time::Duration;
 
@@ -39,7 +40,9 @@ impl Listener {
         let listen = format!("LISTEN \"{}\"", channel.replace('"', "\"\""));
         let Session { client, line, .. } = &mut session;
         let listening = line.drive(async { Ok(client.batch_execute(&listen).await?) });
-        timeout(ANSWER_TIMEOUT, listening).await.unwrap_or(Err(SqlFailure::Unreachable(NO_ANSWER)))?;
+        timeout(ANSWER_TIMEOUT, listening)
+            .await
+            .unwrap_or(Err(SqlFailure::System(SystemFailure::Unreachable(NO_ANSWER))))?;
         Ok(Self { session })
     }
 
@@ -67,7 +70,7 @@ impl Listener {
             notification = line.next_notification() => text_of(notification),
             // The branch above drives the connection.
             answer = client.batch_execute("") => Ok(answer.map(|()| None)?),
-            () = sleep(ANSWER_TIMEOUT) => Err(SqlFailure::Unreachable(NO_ANSWER)),
+            () = sleep(ANSWER_TIMEOUT) => Err(SqlFailure::System(SystemFailure::Unreachable(NO_ANSWER))),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The column types are looked up once for each query.
 
+use crate::guard::failure::SystemFailure;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ impl Statements {
         let written = client.prepare(query).await?;
         let columns = written.columns().iter().map(|column| (column.name().to_owned(), column.type_().clone()));
         let columns: Vec<(String, Type)> = columns.collect();
-        check_columns(columns.iter().map(|(name, _)| name.as_str())).map_err(SqlFailure::Unreadable)?;
+        check_columns(columns.iter().map(|(name, _)| name.as_str())).map_err(SystemFailure::Unreadable)?;
         let around = around(query, &columns, max_rows);
         self.allowance.request(around.len());
         let statement = client.prepare(&around).await?;
@@ -87,7 +88,7 @@ impl Prepared {
         let mut fields = Map::new();
         for (position, (name, kind)) in self.columns.iter().enumerate() {
             let text: Option<&str> = row.try_get(position)?;
-            fields.insert(name.clone(), json_of(kind, text, &mut allowance).map_err(SqlFailure::Unreadable)?);
+            fields.insert(name.clone(), json_of(kind, text, &mut allowance).map_err(SystemFailure::Unreadable)?);
         }
         Ok(Value::Object(fields))
     }

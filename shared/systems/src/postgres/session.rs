@@ -2,6 +2,7 @@
 //!
 //! The user of the session drives it. There is no background task, so an unused connection costs nothing.
 
+use crate::guard::failure::SystemFailure;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
@@ -119,9 +120,9 @@ impl Session {
             })
         };
         match self.needed_schemas.iter().find(|name| !is_there(name)) {
-            Some(name) => Err(SqlFailure::CredentialUnavailable(format!(
+            Some(name) => Err(SqlFailure::System(SystemFailure::CredentialUnavailable(format!(
                 "search_path names the schema {name}, which does not exist or which the role may not use"
-            ))),
+            )))),
             None => Ok(()),
         }
     }
@@ -159,7 +160,7 @@ impl Line {
     fn poll_notification(&mut self, context: &mut Context<'_>) -> Poll<Result<Notification, SqlFailure>> {
         loop {
             if self.ended {
-                return Poll::Ready(Err(SqlFailure::Unreachable(CLOSED)));
+                return Poll::Ready(Err(SqlFailure::System(SystemFailure::Unreachable(CLOSED))));
             }
             match ready!(self.connection.poll_message(context)) {
                 Some(Ok(AsyncMessage::Notification(notification))) => return Poll::Ready(Ok(notification)),
@@ -192,7 +193,9 @@ impl Line {
                 Poll::Pending if !self.ended => Poll::Pending,
                 Poll::Ready(Ok(done)) => Poll::Ready(Ok(done)),
                 Poll::Ready(Err(failure)) => Poll::Ready(Err(end.take().unwrap_or(failure))),
-                Poll::Pending => Poll::Ready(Err(end.take().unwrap_or(SqlFailure::Unreachable(CLOSED)))),
+                Poll::Pending => {
+                    Poll::Ready(Err(end.take().unwrap_or(SqlFailure::System(SystemFailure::Unreachable(CLOSED)))))
+                }
             }
         })
         .await

@@ -8,36 +8,22 @@ use std::io;
 use drift_api::{CredentialError, SqlState};
 
 use crate::guard::connect_errors::describe;
-use crate::guard::dialling::AddressRefused;
+use crate::guard::failure::SystemFailure;
 use crate::guard::host_health::HostReply;
-use crate::guard::roots::NoBundle;
-use crate::guard::stream::DialError;
 use crate::refusal::ServerText;
 
 /// The reason for a missing result. Contains no value, address or credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SqlFailure {
-    /// DNS, connect, TLS, reset, or not a server of this dialect.
-    #[error("no connection: {0}")]
-    Unreachable(&'static str),
-    /// The Secret is missing, not labelled for this program, or has no valid connection parameters.
-    #[error("credential: {0}")]
-    CredentialUnavailable(String),
+    /// A failure that every kind of system can have.
+    #[error(transparent)]
+    System(#[from] SystemFailure),
     /// The server asks for a way to log in that is not used. No statement was sent.
     #[error("login: {0}")]
     LoginUnsupported(&'static str),
-    /// The host's address is in a network that must not be dialled.
-    #[error("{host} is not asked: {AddressRefused}")]
-    AddressRefused {
-        /// Host and port.
-        host: String,
-    },
     /// The server returned an error.
     #[error("SQLSTATE {0}")]
     Answered(SqlState, ServerText),
-    /// The result is not usable, for the reason in this fixed text.
-    #[error("the result: {0}")]
-    Unreadable(&'static str),
 }
 
 /// The message about a closed connection.
@@ -69,23 +55,13 @@ impl OverCap {
 
 impl From<CredentialError> for SqlFailure {
     fn from(error: CredentialError) -> Self {
-        Self::CredentialUnavailable(error.to_string())
-    }
-}
-
-impl From<DialError> for SqlFailure {
-    fn from(error: DialError) -> Self {
-        match error {
-            DialError::Unreachable(text) => Self::Unreachable(text),
-            DialError::AddressRefused { host } => Self::AddressRefused { host },
-            DialError::Bundle(bundle) => Self::no_bundle(bundle),
-        }
+        Self::System(error.into())
     }
 }
 
 impl From<io::Error> for SqlFailure {
     fn from(error: io::Error) -> Self {
-        Self::Unreachable(describe(&error))
+        Self::System(error.into())
     }
 }
 
@@ -94,31 +70,30 @@ impl From<tokio_postgres::Error> for SqlFailure {
         if let Some(error) = error.as_db_error() {
             // Without its detail, which may be a whole row. An invalid code does not come from PostgreSQL.
             return SqlState::parse(error.code().code())
-                .map_or(Self::Unreachable("the answer is not PostgreSQL's"), |state| {
+                .map_or(Self::System(SystemFailure::Unreachable("the answer is not PostgreSQL's")), |state| {
                     Self::Answered(state, error.message().into())
                 });
         }
         let source = error.into_source();
         let io = source.as_deref().and_then(|source| source.downcast_ref::<io::Error>());
-        let Some(error) = io else { return Self::Unreachable(CLOSED) };
+        let Some(error) = io else { return SystemFailure::Unreachable(CLOSED).into() };
         let over = error.get_ref().and_then(|inner| inner.downcast_ref::<OverCap>());
-        over.map_or_else(|| Self::Unreachable(describe(error)), |over| Self::Unreadable(over.mistake()))
+        let failure = over.map_or_else(
+            || SystemFailure::Unreachable(describe(error)),
+            |over| SystemFailure::Unreadable(over.mistake()),
+        );
+        failure.into()
     }
 }
 
 impl SqlFailure {
-    pub(crate) fn no_bundle(error: NoBundle) -> Self {
-        Self::CredentialUnavailable(format!("the connection's Secret, key ca.crt: {error}"))
-    }
-
     /// Returns the evidence about the host.
     #[must_use]
     pub fn heard(&self) -> Option<HostReply> {
         match self {
             failure if failure.is_loss() => Some(HostReply::Unreachable),
-            Self::Answered(..) | Self::LoginUnsupported(_) | Self::Unreadable(_) => Some(HostReply::Answer),
-            // Nothing was sent to the host.
-            Self::Unreachable(_) | Self::CredentialUnavailable(_) | Self::AddressRefused { .. } => None,
+            Self::Answered(..) | Self::LoginUnsupported(_) => Some(HostReply::Answer),
+            Self::System(failure) => failure.heard(),
         }
     }
 
@@ -131,12 +106,9 @@ impl SqlFailure {
     #[must_use]
     pub fn is_loss(&self) -> bool {
         match self {
-            Self::Unreachable(_) => true,
             Self::Answered(state, _) => matches!(state.class(), "08") || state.is_shutdown(),
-            Self::CredentialUnavailable(_)
-            | Self::LoginUnsupported(_)
-            | Self::AddressRefused { .. }
-            | Self::Unreadable(_) => false,
+            Self::System(failure) => matches!(failure, SystemFailure::Unreachable(_)),
+            Self::LoginUnsupported(_) => false,
         }
     }
 }

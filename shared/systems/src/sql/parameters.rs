@@ -93,11 +93,7 @@ impl ConnectionParameters {
         let written = match uri {
             Some(uri) => of_uri(uri.expose_secret().trim(), dialect).map_err(|problem| unusable("uri", problem))?,
             None => {
-                let text = |key: &str| {
-                    let found =
-                        value(key)?.map(|value| value.expose_secret().trim_end_matches(['\r', '\n']).to_owned());
-                    Ok::<_, CredentialError>(found.filter(|text| !text.is_empty()))
-                };
+                let text = |key: &str| secrets.line(secret, key);
                 Written {
                     host: text("host")?,
                     port: text("port")?,
@@ -111,9 +107,9 @@ impl ConnectionParameters {
                 }
             }
         };
-        let missing = |key: &str| CredentialError::NoKey { name: secret.to_owned(), key: key.to_owned() };
-        let host = written.host.filter(|host| !host.is_empty()).ok_or_else(|| missing("host"))?;
-        let user = written.user.ok_or_else(|| missing("user"))?;
+        let host =
+            written.host.filter(|host| !host.is_empty()).ok_or_else(|| CredentialError::no_key(secret, "host"))?;
+        let user = written.user.ok_or_else(|| CredentialError::no_key(secret, "user"))?;
         let port = written.port.map_or(Ok(form_of(dialect).port), |port| port.parse::<u16>());
         let port = port.map_err(|_| unusable("port", "no port"))?;
         if host.contains(',') {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use drift_language::HttpStep;
 use drift_language::cel::{SecretValues, Variables};
+use drift_language::{HttpStep, Step as _};
 use drift_systems::{HttpFailure, HttpReply, RefusalReason, Unreadable};
 
 use crate::engine::corrections::outcome::{Doubt, Refusal, StepOutcome, Uncertainty, judge};
@@ -36,10 +36,7 @@ pub(super) fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
 pub(super) fn judge_failure(failure: &HttpFailure, secrets: &SecretValues) -> Uncertainty {
     match failure {
         HttpFailure::NotConnected(_) => Uncertainty::unanswered(Doubt::NotConnected),
-        HttpFailure::Unreachable(_) => Uncertainty::unanswered(Doubt::NoAnswer),
-        HttpFailure::CredentialUnavailable(cause) => {
-            Uncertainty::caused_by(Doubt::CredentialUnavailable, cause.as_str())
-        }
+        HttpFailure::System(failure) => failure.into(),
         HttpFailure::TokenRefused(cause, said) => {
             let reason = RefusalReason::of_server(said, secrets);
             let said = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -48,7 +45,6 @@ pub(super) fn judge_failure(failure: &HttpFailure, secrets: &SecretValues) -> Un
         HttpFailure::TokenUnavailable(cause) | HttpFailure::TokenPaused { cause, .. } => {
             Uncertainty::caused_by(Doubt::TokenUnavailable, cause.as_str())
         }
-        HttpFailure::AddressRefused { .. } => Uncertainty::unanswered(Doubt::AddressRefused),
     }
 }
 

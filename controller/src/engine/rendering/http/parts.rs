@@ -14,7 +14,7 @@ impl<'t> Parts<'t> {
     /// Returns the steps of an action; empty if the target has none.
     pub(in crate::engine::rendering) fn of(target: &'t Target, action: Action) -> Self {
         match &target.correct.destination {
-            Some(Destination::Http(http)) => Self(http.steps_of(action)),
+            Some(Destination::Http(http)) => Self(http.steps.sent_for(action)),
             _ => Self(ActionSteps::none()),
         }
     }

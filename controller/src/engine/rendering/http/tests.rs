@@ -7,7 +7,7 @@ use crate::engine::rendering::secrets::AvailableSecrets;
 use drift_api::condition::DifferingFields;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
-use drift_systems::{RefusalReason, ReplyBody, ServerText};
+use drift_systems::{RefusalReason, ReplyBody, ServerText, SystemFailure};
 use http::{HeaderMap, StatusCode};
 
 mod for_each;
@@ -641,9 +641,9 @@ fn a_request_without_a_response_has_one_cause() {
     let refused = |said: &str| HttpFailure::TokenRefused(text("status 401"), ServerText::from(said));
     for (failure, expected) in [
         (HttpFailure::NotConnected(text("no TLS")), "no connection to the external system"),
-        (HttpFailure::Unreachable(text("reset")), "no answer from the external system"),
+        (HttpFailure::System(SystemFailure::Unreachable("reset")), "no answer from the external system"),
         (
-            HttpFailure::CredentialUnavailable(text("Secret a has no key b")),
+            HttpFailure::System(SystemFailure::CredentialUnavailable(text("Secret a has no key b"))),
             "the controller's credential cannot be used: Secret a has no key b",
         ),
         (HttpFailure::TokenUnavailable(text("status 503")), "the controller gets no token: status 503"),

@@ -260,14 +260,13 @@ impl<'r> HttpRequests<'r> {
 /// Converts a failed request to a failure.
 fn failure_of(failure: &HttpFailure) -> Failure {
     match failure {
-        HttpFailure::NotConnected(_) | HttpFailure::Unreachable(_) => Failure::of(ObservedReason::ExternalUnreachable),
+        HttpFailure::NotConnected(_) => Failure::of(ObservedReason::ExternalUnreachable),
+        HttpFailure::System(failure) => Failure::of_system(failure),
         HttpFailure::TokenUnavailable(_) | HttpFailure::TokenPaused { .. } => Failure::with(
             ObservedReason::ExternalUnreachable,
             "there is no token, since the token server does not give one",
         ),
-        HttpFailure::CredentialUnavailable(cause) => Failure::with(ObservedReason::CredentialUnusable, cause),
         HttpFailure::TokenRefused(cause, _) => Failure::with(ObservedReason::Unauthorized, cause),
-        HttpFailure::AddressRefused { .. } => Failure::address_refused(),
     }
 }
 

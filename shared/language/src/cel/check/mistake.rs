@@ -91,8 +91,8 @@ fn below(expression: &Expr) -> Vec<&IdedExpr> {
 mod tests {
     use serde_json::json;
 
-    use crate::cel::evaluation::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS};
-    use crate::cel::functions::function_arity::{of_global, of_member};
+    use crate::cel::evaluation::function_names::MACROS;
+    use crate::cel::functions::table::{Called, FUNCTIONS};
     use crate::cel::*;
 
     /// Every call of the language, with each argument in turn replaced by `MISSING`.
@@ -101,13 +101,15 @@ mod tests {
             let arguments = |missing| (0..count).map(move |at| if at == missing { "MISSING" } else { "'a'" });
             (0..count).map(|missing| call(&arguments(missing).collect::<Vec<_>>())).collect()
         };
-        let global = GLOBAL_FUNCTIONS.iter().filter(|name| **name != "path").flat_map(|name| {
-            let call = |arguments: &[&str]| format!("{name}({})", arguments.join(", "));
-            with_each_missing(*of_global(name).end(), &call)
-        });
-        let member = MEMBER_FUNCTIONS.iter().filter(|name| !["or", "orValue"].contains(name)).flat_map(|name| {
-            let call = |arguments: &[&str]| format!("{}.{name}({})", arguments[0], arguments[1..].join(", "));
-            with_each_missing(*of_member(name).end() + 1, &call)
+        let functions = FUNCTIONS.iter().filter(|function| !["path", "or", "orValue"].contains(&function.name));
+        let functions = functions.flat_map(|function| {
+            let (name, [_, most]) = (function.name, function.arguments);
+            match function.called {
+                Called::Alone => with_each_missing(most, &|arguments| format!("{name}({})", arguments.join(", "))),
+                Called::OnValue => with_each_missing(most + 1, &|arguments| {
+                    format!("{}.{name}({})", arguments[0], arguments[1..].join(", "))
+                }),
+            }
         });
         let others = MACROS
             .iter()
@@ -132,7 +134,7 @@ mod tests {
             "[1].map(x, MISSING)",
         ];
         let written = lazy.iter().chain(&around).chain(&operators).map(|call| (*call).to_owned());
-        global.chain(member).chain(others).chain(written).collect()
+        functions.chain(others).chain(written).collect()
     }
 
     /// Returns the attributed error of an expression, if it fails.

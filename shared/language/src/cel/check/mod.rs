@@ -30,8 +30,8 @@ use crate::cel::check::rewrite::{depth, redirect};
 use crate::cel::check::site::Site;
 use crate::cel::check::variables::{DESIRED, EVERY_KEY, HEADERS, OBSERVED, RESPONSE, SECRETS, SELF, STEPS, VARIABLES};
 use crate::cel::evaluation::constants::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
-use crate::cel::evaluation::function_names::{GLOBAL_FUNCTIONS, MACROS, MEMBER_FUNCTIONS, OPERATORS, PATH};
-use crate::cel::functions::function_arity::{mistake, of_global, of_member};
+use crate::cel::evaluation::function_names::{MACROS, OPERATORS, PATH};
+use crate::cel::functions::table::{Called, FUNCTIONS, function, is_namespace};
 use crate::cel::syntax::parse::TemplateError;
 use crate::suggest::did_you_mean;
 use drift_api::object::field_paths::FieldPaths;
@@ -212,7 +212,7 @@ impl Checker<'_> {
                 self.check_differs(call);
                 self.check_status(call);
             }
-            None => self.check_global(expression, &call.func_name, call.args.len()),
+            None => self.check_function(expression, &call.func_name, Called::Alone, call.args.len()),
         }
         self.check_pattern(call);
         call.args.iter().for_each(|argument| self.visit(argument));
@@ -220,44 +220,40 @@ impl Checker<'_> {
 
     fn visit_member_call(&mut self, expression: &IdedExpr, target: &IdedExpr, call: &CallExpr) {
         let namespace = match &target.expr {
-            Expr::Ident(name) => GLOBAL_FUNCTIONS
-                .iter()
-                .any(|function| function.split_once('.').is_some_and(|(namespace, _)| namespace == name))
-                .then_some(name),
+            Expr::Ident(name) if is_namespace(name) => Some(name),
             _ => None,
         };
         match namespace {
             Some(namespace) => {
-                self.check_global(expression, &format!("{namespace}.{}", call.func_name), call.args.len());
+                let name = format!("{namespace}.{}", call.func_name);
+                self.check_function(expression, &name, Called::Alone, call.args.len());
             }
             None => {
                 self.visit(target);
-                let mistake = mistake(&call.func_name, of_member(&call.func_name), call.args.len());
-                self.check_function(expression, &call.func_name, MEMBER_FUNCTIONS, mistake);
+                self.check_function(expression, &call.func_name, Called::OnValue, call.args.len());
             }
         }
     }
 
-    fn check_global(&mut self, expression: &IdedExpr, name: &str, arguments: usize) {
-        self.check_function(expression, name, GLOBAL_FUNCTIONS, mistake(name, of_global(name), arguments));
-    }
-
-    /// Checks that a function is known. `mistake` is the error of its arguments, reported only if the
-    /// function is known.
-    fn check_function(&mut self, expression: &IdedExpr, name: &str, known: &[&str], mistake: Option<String>) {
+    /// Checks that a function is known, and takes that number of arguments.
+    fn check_function(&mut self, expression: &IdedExpr, name: &str, called: Called, count: usize) {
         // The node of a call starts at its bracket. Readers look for the function's name.
         let bracket = self.start(expression);
         let before = self.source.source.get(..bracket).unwrap_or_default();
         let start = if before.ends_with(name) { bracket - name.len() } else { bracket };
         if name == PATH {
             self.refuse_at(start, "path(…) may only be the whole of a ${…} in a URL's path");
-        } else if !known.contains(&name) {
-            let candidates = GLOBAL_FUNCTIONS.iter().chain(MEMBER_FUNCTIONS).chain(MACROS).copied();
+            return;
+        }
+        let Some(function) = function(name, called) else {
+            let candidates = FUNCTIONS.iter().map(|function| function.name).chain(MACROS.iter().copied());
             let candidates = candidates.filter(|candidate| *candidate != name);
             let meant = function_meant(name).map(|own| format!(": did you mean `{own}`?"));
             let hint = meant.unwrap_or_else(|| did_you_mean(name, candidates));
             self.refuse_at(start, format!("unknown function `{name}`{hint}"));
-        } else if let Some(mistake) = mistake {
+            return;
+        };
+        if let Some(mistake) = function.mistake(count) {
             self.refuse_at(start, mistake);
         }
     }

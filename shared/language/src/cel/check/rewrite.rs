@@ -7,9 +7,10 @@ use crate::cel::check::chain::Chain;
 use crate::cel::evaluation::constants::MAP_COST;
 use crate::cel::evaluation::cost::COST;
 use crate::cel::evaluation::equal::{CONTAINS, EQUALS};
-use crate::cel::evaluation::function_names::{GLOBAL_FUNCTIONS, OPERATORS};
+use crate::cel::evaluation::function_names::OPERATORS;
 use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
 use crate::cel::functions::charging;
+use crate::cel::functions::table::{Called, function};
 
 /// Nesting depth of operations.
 pub(in crate::cel) fn depth(expression: &IdedExpr) -> usize {
@@ -117,13 +118,13 @@ fn redirect_function(call: &mut CallExpr) {
         Some(IdedExpr { expr: Expr::Ident(namespace), .. }) => Some(format!("{namespace}.{}", call.func_name)),
         _ => None,
     };
-    let namespaced = namespaced.filter(|name| GLOBAL_FUNCTIONS.contains(&name.as_str()));
+    let namespaced = namespaced.filter(|name| function(name, Called::Alone).is_some());
     let is_namespaced = namespaced.is_some();
     match charging(namespaced.as_deref().unwrap_or(&call.func_name)) {
         Some(name) => {
             let target = call.target.take().filter(|_| !is_namespaced);
             call.args.splice(0..0, target.map(|target| *target));
-            hand_cost(call, name);
+            hand_cost(call, &name);
         }
         None if is_namespaced => call.args.iter_mut().for_each(|argument| wrap(argument, READ, None)),
         None => wrap_arguments(call, READ),

@@ -11,10 +11,11 @@ use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
 use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
+use crate::cel::render::expressions::Expressions;
+use crate::cel::render::parts::{Part, Parts};
 use crate::cel::render::text::render_text;
 use crate::cel::syntax::parse::{Piece, TemplateError};
 use crate::network::host_patterns::HostPatterns;
-use drift_api::object::field_paths::FieldPaths;
 
 const FORM: &str = "a URL begins with a literal http:// or https:// and host, for example https://api.example/v1/x";
 const LITERAL: &str =
@@ -42,18 +43,18 @@ pub(in crate::cel) enum Authority {
 pub(in crate::cel) struct Templated {
     /// The scheme, for example `https://`.
     scheme: String,
-    parts: Vec<AuthorityPart>,
+    parts: Parts<Place>,
     allowed: Arc<HostPatterns>,
     /// The host for display.
     host: String,
 }
 
-#[derive(Debug)]
-enum AuthorityPart {
-    Literal(String),
+/// The place of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
     /// A host name, or a part of one.
-    Name(Expression),
-    Port(Expression),
+    Name,
+    Port,
 }
 
 /// The authority and the rest: the remaining literal after the authority, and the pieces after it.
@@ -116,33 +117,12 @@ impl Authority {
         }
     }
 
-    pub(in crate::cel) fn reads(&self, variable: &str) -> bool {
-        let Self::Templated(Templated { parts, .. }) = self else { return false };
-        parts.iter().any(
-            |part| matches!(part, AuthorityPart::Name(value) | AuthorityPart::Port(value) if value.reads(variable)),
-        )
-    }
-
-    pub(in crate::cel) fn collect_fields(&self, fields: &mut FieldPaths) {
-        let Self::Templated(Templated { parts, .. }) = self else { return };
-        for part in parts {
-            if let AuthorityPart::Name(value) | AuthorityPart::Port(value) = part {
-                fields.extend(value.fields());
-            }
-        }
-    }
-
     /// Returns scheme, host and port with `name` for each value of the host and `port` for each value of the port.
     pub(in crate::cel) fn with_values(&self, name: &str, port: &str) -> String {
         match self {
             Self::Literal { base, .. } => base.clone(),
             Self::Templated(Templated { scheme, parts, .. }) => {
-                let shown = parts.iter().map(|part| match part {
-                    AuthorityPart::Literal(literal) => literal,
-                    AuthorityPart::Name(_) => name,
-                    AuthorityPart::Port(_) => port,
-                });
-                std::iter::once(scheme.as_str()).chain(shown).collect()
+                scheme.clone() + &parts.with_values(|place| if *place == Place::Port { port } else { name })
             }
         }
     }
@@ -161,6 +141,14 @@ impl Authority {
     }
 }
 
+impl Expressions for Authority {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        if let Self::Templated(Templated { parts, .. }) = self {
+            parts.visit(visit);
+        }
+    }
+}
+
 impl Templated {
     fn parse<'p, 's>(
         scheme: &str,
@@ -171,22 +159,19 @@ impl Templated {
     ) -> Result<Parsed<'p, 's>, Vec<TemplateError>> {
         let refused = || vec![TemplateError::new(scheme.len(), NAME_FORM)];
         let mut in_port = first.contains(':');
-        let mut parts = if first.is_empty() {
-            Vec::new()
-        } else {
-            vec![AuthorityPart::Literal(literal(first).ok_or_else(refused)?)]
-        };
+        let mut parts =
+            if first.is_empty() { Vec::new() } else { vec![Part::Text(literal(first).ok_or_else(refused)?)] };
         let mut rest: (&str, &[Piece<'s>]) = ("", &[]);
         for (index, piece) in others.iter().enumerate() {
             match piece {
                 Piece::Expression { source, offset } => {
                     let expression = Expression::compile(source, *offset, site)?;
-                    parts.push(if in_port { AuthorityPart::Port(expression) } else { AuthorityPart::Name(expression) });
+                    parts.push(Part::Expression(if in_port { Place::Port } else { Place::Name }, expression));
                 }
                 Piece::Literal(text) => {
                     let end = text.find(['/', '?', '#']);
                     let within = &text[..end.unwrap_or(text.len())];
-                    parts.push(AuthorityPart::Literal(literal(within).ok_or_else(refused)?));
+                    parts.push(Part::Text(literal(within).ok_or_else(refused)?));
                     in_port |= within.contains(':');
                     if let Some(end) = end {
                         rest = (&text[end..], &others[index + 1..]);
@@ -195,29 +180,25 @@ impl Templated {
                 }
             }
         }
-        let host = parts
-            .iter()
-            .map(|part| if let AuthorityPart::Literal(literal) = part { literal } else { PLACEHOLDER })
-            .collect();
+        let parts = Parts(parts);
+        let host = parts.with_values(|_| PLACEHOLDER);
         let templated = Self { scheme: scheme.to_owned(), parts, allowed: allowed.clone(), host };
         Ok((Authority::Templated(templated), rest.0, rest.1))
     }
 
     fn render(&self, variables: &Variables<'_>, site: &Site, cost: &Arc<Cost>) -> Result<String, EvaluationError> {
-        let mut base = self.scheme.clone();
-        for part in &self.parts {
-            let (value, is_fit): (_, fn(char) -> bool) = match part {
-                AuthorityPart::Literal(literal) => (literal.clone(), |_| true),
-                AuthorityPart::Name(name) => (render_text(name, variables, site, cost)?, is_of_name),
-                AuthorityPart::Port(port) => {
-                    (render_text(port, variables, site, cost)?, |character| character.is_ascii_digit())
-                }
+        let write = |place: &Place, expression: &Expression| {
+            let value = render_text(expression, variables, site, cost)?;
+            let is_fit = match place {
+                Place::Name => is_of_name,
+                Place::Port => |character: char| character.is_ascii_digit(),
             };
-            if value.is_empty() && !matches!(part, AuthorityPart::Literal(_)) || !value.chars().all(is_fit) {
+            if value.is_empty() || !value.chars().all(is_fit) {
                 return Err(site.error("a value in the URL's host is empty or holds a character that no host has"));
             }
-            base.push_str(&value.to_ascii_lowercase());
-        }
+            Ok(value.to_ascii_lowercase())
+        };
+        let base = self.scheme.clone() + &self.parts.render(write, |_| Ok(()))?;
         let url = Url::parse(&base).map_err(|_| site.error("the rendered host is no host in normal form"))?;
         let (name, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default());
         if !self.allowed.allow(name, port) {

@@ -8,7 +8,7 @@ use crate::cel::check::declared_names::{Names, Refusal};
 use crate::cel::check::site::Site;
 use crate::cel::check::variables::{Scope, VARIABLES};
 use crate::cel::check::{TYPES, check};
-use crate::cel::evaluation::function_names::GLOBAL_FUNCTIONS;
+use crate::cel::functions::table::is_namespace;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
 use crate::cel::syntax::parse_source;
 
@@ -78,8 +78,7 @@ fn check_name(name: &str) -> Result<(), String> {
     if !is_word(name) {
         return Err(format!("`{name}` is no name: use letters, digits and _, no digit first"));
     }
-    let mut namespaces = GLOBAL_FUNCTIONS.iter().filter_map(|function| Some(function.split_once('.')?.0));
-    if [VARIABLES, TYPES, RESERVED].iter().any(|words| words.contains(&name)) || namespaces.any(|known| known == name) {
+    if [VARIABLES, TYPES, RESERVED].iter().any(|words| words.contains(&name)) || is_namespace(name) {
         return Err(format!("`{name}` means something in the language already; give it another name"));
     }
     Ok(())

@@ -11,22 +11,26 @@ use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
 use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
+use crate::cel::render::expressions::Expressions;
+use crate::cel::render::parts::{Part, Parts};
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
-use drift_api::object::field_paths::FieldPaths;
 
 /// A text with `${…}` inside, rendered without escaping.
 #[derive(Debug)]
 pub struct TextTemplate {
     site: Site,
-    parts: Vec<TextPart>,
-    /// True if the text is an XML document, whose values are escaped.
-    is_xml: bool,
+    parts: Parts<Place>,
 }
 
-#[derive(Debug)]
-enum TextPart {
-    Literal(String),
-    Expression(Expression),
+/// The place of an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In a text that is not XML. The value is written as it is.
+    Plain,
+    /// In the content of an XML element, which takes elements too.
+    Content,
+    /// Within a tag, which only has room for the value of an attribute.
+    Tag,
 }
 
 impl TextTemplate {
@@ -34,13 +38,7 @@ impl TextTemplate {
     /// both.
     #[must_use]
     pub fn literal_ends(&self) -> (&str, &str) {
-        fn literal(part: Option<&TextPart>) -> &str {
-            match part {
-                Some(TextPart::Literal(text)) => text,
-                _ => "",
-            }
-        }
-        (literal(self.parts.first()), literal(self.parts.last()))
+        self.parts.literal_ends()
     }
 
     /// Compiles a text.
@@ -48,18 +46,29 @@ impl TextTemplate {
     /// # Errors
     /// Returns every mistake in it.
     pub fn parse(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
-        let mut parts = Vec::new();
-        let mut errors = Vec::new();
-        for piece in pieces(text).map_err(|error| vec![error])? {
-            match piece {
-                Piece::Literal(literal) => parts.push(TextPart::Literal(literal)),
-                Piece::Expression { source, offset } => match Expression::compile(source, offset, site) {
-                    Ok(expression) => parts.push(TextPart::Expression(expression)),
-                    Err(found) => errors.extend(found),
-                },
-            }
-        }
-        if errors.is_empty() { Ok(Self { site: site.clone(), parts, is_xml: false }) } else { Err(errors) }
+        Self::compile(text, site, |_| Place::Plain)
+    }
+
+    /// `place_after` gives the place of expressions after a literal.
+    fn compile(
+        text: &str,
+        site: &Site,
+        mut place_after: impl FnMut(&str) -> Place,
+    ) -> Result<Self, Vec<TemplateError>> {
+        let pieces = pieces(text).map_err(|error| vec![error])?;
+        let mut place = place_after("");
+        let parts = Parts::compile(&pieces, |piece| {
+            Ok(match piece {
+                Piece::Literal(literal) => {
+                    place = place_after(literal);
+                    Part::Text(literal.clone())
+                }
+                Piece::Expression { source, offset } => {
+                    Part::Expression(place, Expression::compile(source, *offset, site)?)
+                }
+            })
+        })?;
+        Ok(Self { site: site.clone(), parts })
     }
 
     /// Compiles an XML document, whose values are escaped. Each value must be in element content or in an attribute.
@@ -67,14 +76,14 @@ impl TextTemplate {
     /// # Errors
     /// Returns every mistake in it.
     pub fn parse_xml(text: &str, site: &Site) -> Result<Self, Vec<TemplateError>> {
-        let template = Self { is_xml: true, ..Self::parse(text, site)? };
+        let mut place = Place::Content;
+        let template = Self::compile(text, site, |literal| {
+            let last = literal.rfind(['<', '>']).map(|last| &literal[last..]);
+            place = last.map_or(place, |last| if last.starts_with('<') { Place::Tag } else { Place::Content });
+            place
+        })?;
         // An attribute may hold a reference, and content an element. A name, and a place outside of the root, neither.
-        let sample = |(part, is_in_tag): (&TextPart, bool)| match part {
-            TextPart::Literal(literal) => literal.clone(),
-            TextPart::Expression(_) if is_in_tag => "&lt;".to_owned(),
-            TextPart::Expression(_) => "<x/>".to_owned(),
-        };
-        let sample: String = template.parts.iter().zip(template.in_tags()).map(sample).collect();
+        let sample = template.parts.with_values(|place| if *place == Place::Tag { "&lt;" } else { "<x/>" });
         if ["<!", "<?"].iter().any(|mark| sample.trim_start_matches("<?xml ").contains(mark)) {
             return Err(vec![TemplateError::new(0, "write no comments, CDATA and instructions into the document")]);
         }
@@ -83,58 +92,14 @@ impl TextTemplate {
         if is_document { Ok(template) } else { Err(vec![TemplateError::new(0, refusal)]) }
     }
 
-    /// Returns for each part of an XML document if it begins within a tag, which only has room for attributes.
-    fn in_tags(&self) -> impl Iterator<Item = bool> {
-        self.parts.iter().scan(false, |is_in_tag, part| {
-            let begins = *is_in_tag;
-            if let TextPart::Literal(literal) = part {
-                *is_in_tag = literal.rfind(['<', '>']).map_or(begins, |last| literal[last..].starts_with('<'));
-            }
-            Some(begins)
-        })
-    }
-
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        for part in &self.parts {
-            if let TextPart::Expression(expression) = part {
-                fields.extend(expression.fields());
-            }
-        }
-        fields
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.parts.iter().any(|part| matches!(part, TextPart::Expression(expression) if expression.reads(variable)))
-    }
-
-    /// The expressions in it.
-    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        self.parts.iter().filter_map(|part| match part {
-            TextPart::Literal(_) => None,
-            TextPart::Expression(expression) => Some(expression),
-        })
-    }
-
     /// Returns true if it contains no expression.
     pub(crate) fn is_literal(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, TextPart::Literal(_)))
+        self.parts.is_literal()
     }
 
     /// Returns the place of the text in its target.
     pub(crate) fn site(&self) -> &Site {
         &self.site
-    }
-
-    /// Returns the error that the object alone causes, regardless of the response.
-    pub(in crate::cel) fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
-        self.parts.iter().find_map(|part| match part {
-            TextPart::Literal(_) => None,
-            TextPart::Expression(expression) => expression.own_mistake(object),
-        })
     }
 
     /// Renders the text.
@@ -151,35 +116,35 @@ impl TextTemplate {
         variables: &Variables<'_>,
         cost: &Arc<Cost>,
     ) -> Result<String, EvaluationError> {
-        let mut rendered = String::new();
         let mut allowance = Allowance::default();
-        for (part, is_in_tag) in self.parts.iter().zip(self.in_tags()) {
-            match part {
-                TextPart::Literal(literal) => rendered.push_str(literal),
-                TextPart::Expression(expression) => {
-                    let value = self.render_part((expression, is_in_tag), variables, cost)?;
-                    allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;
-                    rendered.push_str(&value);
-                }
-            }
-        }
-        Ok(rendered)
+        let write = |place: &Place, expression: &Expression| {
+            let value = self.render_part((expression, *place), variables, cost)?;
+            allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;
+            Ok(value)
+        };
+        self.parts.render(write, |_| Ok(()))
     }
 
     fn render_part(
         &self,
-        (expression, is_in_tag): (&Expression, bool),
+        (expression, place): (&Expression, Place),
         variables: &Variables<'_>,
         cost: &Arc<Cost>,
     ) -> Result<String, EvaluationError> {
-        if !self.is_xml {
+        if place == Place::Plain {
             return render_text(expression, variables, &self.site, cost);
         }
         let value = value_of(expression, variables, &self.site, cost)?;
-        if is_in_tag && value.is_object() {
+        if place == Place::Tag && value.is_object() {
             return Err(self.site.error("the value of an attribute is a map, which only element content can be"));
         }
         xml_text(value, text).map_err(|cause| self.site.error(cause))
+    }
+}
+
+impl Expressions for TextTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.parts.visit(visit);
     }
 }
 

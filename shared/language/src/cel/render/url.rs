@@ -15,9 +15,10 @@ use crate::cel::evaluation::constants::MAX_URL_BYTES;
 use crate::cel::evaluation::function_names::PATH;
 use crate::cel::render::authority::Authority;
 use crate::cel::render::expression::Expression;
+use crate::cel::render::expressions::Expressions;
+use crate::cel::render::parts::{Part, Parts};
 use crate::cel::render::text::render_text;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
-use drift_api::object::field_paths::FieldPaths;
 
 /// Every character except the unreserved ones of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -38,18 +39,18 @@ pub struct UrlTemplate {
     site: Site,
     authority: Authority,
     /// The path and query.
-    parts: Vec<UrlPart>,
+    parts: Parts<Place>,
 }
 
-#[derive(Debug)]
-enum UrlPart {
-    Literal(String),
+/// The place of an expression.
+#[derive(Clone, Copy, Debug)]
+enum Place {
     /// One segment of the path, or a part of one.
-    Segment(Expression),
+    Segment,
     /// `path(x)`: several segments.
-    Segments(Expression),
+    Segments,
     /// A value in the query.
-    Query(Expression),
+    Query,
 }
 
 impl UrlTemplate {
@@ -106,28 +107,6 @@ impl UrlTemplate {
         self.authority.is_https()
     }
 
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        let reads = |part: &UrlPart| match part {
-            UrlPart::Literal(_) => false,
-            UrlPart::Segment(value) | UrlPart::Segments(value) | UrlPart::Query(value) => value.reads(variable),
-        };
-        self.authority.reads(variable) || self.parts.iter().any(reads)
-    }
-
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.authority.collect_fields(&mut fields);
-        for part in &self.parts {
-            if let UrlPart::Segment(value) | UrlPart::Segments(value) | UrlPart::Query(value) = part {
-                fields.extend(value.fields());
-            }
-        }
-        fields
-    }
-
     /// Renders the scheme, host and port alone.
     ///
     /// # Errors
@@ -144,20 +123,19 @@ impl UrlTemplate {
     /// contains such a segment.
     pub fn render(&self, variables: &Variables<'_>) -> Result<Url, EvaluationError> {
         let cost = Arc::default();
-        let value = |expression| render_text(expression, variables, &self.site, &cost);
-        let mut text = self.authority.render(variables, &self.site, &cost)?;
-        for part in &self.parts {
-            match part {
-                UrlPart::Literal(literal) => text.push_str(literal),
-                UrlPart::Segment(expression) => text.push_str(&self.segment(&value(expression)?)?),
-                UrlPart::Segments(expression) => {
-                    let segments: Result<Vec<_>, _> =
-                        value(expression)?.split('/').map(|segment| self.segment(segment)).collect();
-                    text.push_str(&segments?.join("/"));
+        let base = self.authority.render(variables, &self.site, &cost)?;
+        let write = |place: &Place, expression: &Expression| {
+            let value = render_text(expression, variables, &self.site, &cost)?;
+            match place {
+                Place::Segment => self.segment(&value),
+                Place::Segments => {
+                    let segments = value.split('/').map(|segment| self.segment(segment));
+                    Ok(segments.collect::<Result<Vec<_>, _>>()?.join("/"))
                 }
-                UrlPart::Query(expression) => text.push_str(&escape(&value(expression)?)),
+                Place::Query => Ok(escape(&value)),
             }
-        }
+        };
+        let text = base + &self.parts.render(write, |length| self.check_length(length))?;
         self.finish(&text)
     }
 
@@ -168,11 +146,16 @@ impl UrlTemplate {
         Ok(escape(value))
     }
 
+    fn check_length(&self, length: usize) -> Result<(), EvaluationError> {
+        match length {
+            0..=MAX_URL_BYTES => Ok(()),
+            _ => Err(self.site.error(format!("the URL is longer than {MAX_URL_BYTES} bytes"))),
+        }
+    }
+
     /// Parses the rendered text. It must already be in normal form, so that the parser resolves nothing.
     fn finish(&self, text: &str) -> Result<Url, EvaluationError> {
-        if text.len() > MAX_URL_BYTES {
-            return Err(self.site.error(format!("the URL is longer than {MAX_URL_BYTES} bytes")));
-        }
+        self.check_length(text.len())?;
         match Url::parse(text) {
             // A value and the literal next to it can form such a segment together.
             Ok(url) if url.as_str() == text && !has_dot_part(url.path()) => Ok(url),
@@ -187,11 +170,7 @@ impl UrlTemplate {
 
     /// Returns the URL with `value` for each value, and `port` for those of a port.
     fn with_values(&self, value: &str, port: &str) -> String {
-        let mut text = self.authority.with_values(value, port);
-        for part in &self.parts {
-            text.push_str(if let UrlPart::Literal(literal) = part { literal } else { value });
-        }
-        text
+        self.authority.with_values(value, port) + &self.parts.with_values(|_| value)
     }
 
     /// Validates the literal part at load.
@@ -206,6 +185,13 @@ impl UrlTemplate {
             }
             Err(error) => Err(TemplateError::new(0, format!("no URL: {error}"))),
         }
+    }
+}
+
+impl Expressions for UrlTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.authority.visit(visit);
+        self.parts.visit(visit);
     }
 }
 
@@ -230,26 +216,17 @@ fn escape(value: &str) -> String {
 }
 
 /// Compiles path and query: the rest of the piece in which the host ends, and the pieces after it.
-fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Vec<UrlPart>, Vec<TemplateError>> {
+fn compile_parts(first: &str, others: &[Piece<'_>], site: &Site) -> Result<Parts<Place>, Vec<TemplateError>> {
     // A URL without a path has the path `/`.
-    let mut parts = vec![UrlPart::Literal(if first.starts_with('/') { first.to_owned() } else { format!("/{first}") })];
-    let mut in_query = first.contains('?');
-    let mut errors = Vec::new();
-    errors.extend(mistake_in(first));
-    for piece in others {
-        match piece {
-            Piece::Literal(literal) => {
-                errors.extend(mistake_in(literal));
-                in_query |= literal.contains('?');
-                parts.push(UrlPart::Literal(literal.clone()));
-            }
-            Piece::Expression { source, offset } => match compile_part(source, *offset, in_query, site) {
-                Ok(part) => parts.push(part),
-                Err(found) => errors.extend(found),
-            },
+    let first = Piece::Literal(if first.starts_with('/') { first.to_owned() } else { format!("/{first}") });
+    let mut in_query = false;
+    Parts::compile(std::iter::once(&first).chain(others), |piece| match piece {
+        Piece::Literal(literal) => {
+            in_query |= literal.contains('?');
+            mistake_in(literal).map_or_else(|| Ok(Part::Text(literal.clone())), |mistake| Err(vec![mistake]))
         }
-    }
-    if errors.is_empty() { Ok(parts) } else { Err(errors) }
+        Piece::Expression { source, offset } => compile_part(source, *offset, in_query, site),
+    })
 }
 
 /// Returns the error for a character that is not allowed in a literal part.
@@ -262,16 +239,16 @@ fn mistake_in(literal: &str) -> Option<TemplateError> {
     Some(TemplateError::new(0, message))
 }
 
-fn compile_part(source: &str, offset: usize, in_query: bool, site: &Site) -> Result<UrlPart, Vec<TemplateError>> {
+fn compile_part(source: &str, offset: usize, in_query: bool, site: &Site) -> Result<Part<Place>, Vec<TemplateError>> {
     if let Some((inner, inner_offset)) = path_argument(source) {
         if in_query {
             let message = "path(…) keeps `/` in a URL's path; values in the query need nothing around them";
             return Err(vec![TemplateError::new(offset, message)]);
         }
-        return Ok(UrlPart::Segments(Expression::compile(inner, offset + inner_offset, site)?));
+        return Ok(Part::Expression(Place::Segments, Expression::compile(inner, offset + inner_offset, site)?));
     }
     let expression = Expression::compile(source, offset, site)?;
-    Ok(if in_query { UrlPart::Query(expression) } else { UrlPart::Segment(expression) })
+    Ok(Part::Expression(if in_query { Place::Query } else { Place::Segment }, expression))
 }
 
 /// Returns the argument of a source that is one `path(…)`, and the number of characters in front of it.

@@ -10,9 +10,9 @@ use crate::cel::check::variables::Variables;
 use crate::cel::evaluation::convert::Allowance;
 use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
+use crate::cel::render::expressions::Expressions;
 use crate::cel::render::text::TextTemplate;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
-use drift_api::object::field_paths::FieldPaths;
 
 /// A YAML tree whose strings are templates.
 #[derive(Debug)]
@@ -82,23 +82,6 @@ impl Node {
         }
     }
 
-    /// The fields under `self` that it reads.
-    pub(crate) fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.collect_fields(&mut fields);
-        fields
-    }
-
-    fn collect_fields(&self, fields: &mut FieldPaths) {
-        match self {
-            Self::Constant(_) => {}
-            Self::Expression(expression) => fields.extend(expression.fields()),
-            Self::Text(text) => fields.extend(&text.fields()),
-            Self::List(items) => items.iter().for_each(|item| item.collect_fields(fields)),
-            Self::Map(entries) => entries.iter().for_each(|(_, field)| field.collect_fields(fields)),
-        }
-    }
-
     /// Collects the expressions in it, each with its path. The items of a list have the path of the list.
     pub(crate) fn collect_expressions<'n>(
         &'n self,
@@ -108,7 +91,7 @@ impl Node {
         match self {
             Self::Constant(_) => {}
             Self::Expression(expression) => found.push((path.clone(), expression)),
-            Self::Text(text) => found.extend(text.expressions().map(|expression| (path.clone(), expression))),
+            Self::Text(text) => text.visit(&mut |expression| found.push((path.clone(), expression))),
             Self::List(items) => items.iter().for_each(|item| item.collect_expressions(path, found)),
             Self::Map(entries) => {
                 for (name, field) in entries {
@@ -120,16 +103,6 @@ impl Node {
         }
     }
 
-    fn reads(&self, variable: &str) -> bool {
-        match self {
-            Self::Constant(_) => false,
-            Self::Expression(expression) => expression.reads(variable),
-            Self::Text(text) => text.reads(variable),
-            Self::List(items) => items.iter().any(|item| item.reads(variable)),
-            Self::Map(entries) => entries.iter().any(|(_, field)| field.reads(variable)),
-        }
-    }
-
     /// Renders the nodes that read none of the unknown variables.
     fn try_without(&self, unknown: &[&str], rendering: &mut Rendering<'_, '_>) -> Result<(), EvaluationError> {
         match self {
@@ -137,16 +110,6 @@ impl Node {
             Self::Map(entries) => entries.iter().try_for_each(|(_, field)| field.try_without(unknown, rendering)),
             node if unknown.iter().any(|variable| node.reads(variable)) => Ok(()),
             node => node.render(rendering).map(drop),
-        }
-    }
-
-    fn own_mistake(&self, object: &Value) -> Option<EvaluationError> {
-        match self {
-            Self::Constant(_) => None,
-            Self::Expression(expression) => expression.own_mistake(object),
-            Self::Text(text) => text.own_mistake(object),
-            Self::List(items) => items.iter().find_map(|item| item.own_mistake(object)),
-            Self::Map(entries) => entries.iter().find_map(|(_, field)| field.own_mistake(object)),
         }
     }
 
@@ -181,6 +144,24 @@ impl Node {
                 Ok(Some(Value::Object(rendered)))
             }
         }
+    }
+}
+
+impl Expressions for Node {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        match self {
+            Self::Constant(_) => {}
+            Self::Expression(expression) => visit(expression),
+            Self::Text(text) => text.visit(visit),
+            Self::List(items) => items.visit(visit),
+            Self::Map(entries) => entries.visit(visit),
+        }
+    }
+}
+
+impl Expressions for ValueTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.root.visit(visit);
     }
 }
 
@@ -222,17 +203,6 @@ impl ValueTemplate {
         Ok(Self::new(Node::parse(text, site)?, site.clone()))
     }
 
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> FieldPaths {
-        self.root.fields()
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.root.reads(variable)
-    }
-
     /// Renders the parts that read none of the unknown variables, to find their errors.
     ///
     /// # Errors
@@ -246,7 +216,9 @@ impl ValueTemplate {
     /// Attributes a rendering error to the object or to the response.
     #[must_use]
     pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
-        Mistake::attribute(self.root.own_mistake(object), error)
+        let mut own = None;
+        self.visit(&mut |expression| own = own.take().or_else(|| expression.own_mistake(object)));
+        Mistake::attribute(own, error)
     }
 
     /// Returns the place of the tree in its target.

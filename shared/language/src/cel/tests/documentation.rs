@@ -28,9 +28,7 @@ fn examples() -> Vec<(&'static str, Value)> {
 
 #[test]
 fn every_function_is_documented() {
-    let functions = crate::cel::evaluation::function_names::GLOBAL_FUNCTIONS
-        .iter()
-        .chain(crate::cel::evaluation::function_names::MEMBER_FUNCTIONS);
+    let functions = crate::cel::functions::table::FUNCTIONS.iter().map(|function| function.name);
     let missing: Vec<_> = functions.filter(|function| !section().contains(&format!("`{function}"))).collect();
     let missing: Vec<_> = missing.iter().filter(|name| !section().contains(&format!(".{name}("))).collect();
     assert!(missing.is_empty(), "{missing:?}");

@@ -31,7 +31,7 @@ fn stored(body: Value) -> Result<StatusFields, String> {
     let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
     let response = json!({"status": 201, "body": body});
     let variables = Variables { response: Some(&response), ..Variables::of_object(&Value::Null) };
-    http.create[0].store.store(&variables).map_err(|error| error.to_string())
+    http.steps.create[0].store.store(&variables).map_err(|error| error.to_string())
 }
 
 #[test]

@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::cel::{EvaluationError, Expression, Scope, Variables};
 use crate::systems::keys::{Keys, read_keys};
 use crate::yaml::{Fields, Reader, expression, read_expression};
-use drift_api::object::field_paths::FieldPaths;
 
 /// Keys of `read.http` for collections only.
 pub(crate) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
@@ -47,13 +46,6 @@ impl Collection {
             Some(Value::Array(entries)) => Ok(entries),
             _ => Err(self.each.site().error("no list")),
         }
-    }
-
-    /// The fields under `self` that its templates read.
-    pub(crate) fn fields(&self) -> FieldPaths {
-        let mut fields = self.keys.fields();
-        self.absent_when.iter().for_each(|rule| fields.extend(rule.fields()));
-        fields
     }
 }
 

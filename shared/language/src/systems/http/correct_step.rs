@@ -7,8 +7,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::Value;
 
-use crate::cel::{DIFFERS, EvaluationError, Expression, ITEM, STEPS, Scope, ValueTemplate, Variables};
-use crate::secrets::secret_variable;
+use crate::cel::{EvaluationError, Expression, Expressions, ITEM, STEPS, Scope, ValueTemplate, Variables};
 use crate::spec::naming::read_step_name;
 use crate::spec::status_fields::{StatusTemplates, read_status_templates};
 use crate::systems::http::for_each::ForEach;
@@ -17,10 +16,10 @@ use crate::systems::http::request::body::WRITE_KEYS;
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_step_accept};
 use crate::systems::step_timeout::read_timeout;
+use crate::systems::steps::{Role, Step};
 use crate::yaml::Node;
 use crate::yaml::reader::{Fields, Reader};
 use crate::yaml::templates::{expression, read_value};
-use drift_api::object::field_paths::FieldPaths;
 
 pub(crate) use purpose::Purpose;
 
@@ -44,11 +43,11 @@ pub enum Because {
     Nothing,
 }
 
-impl Because {
-    fn template(&self) -> Option<&ValueTemplate> {
+impl Expressions for Because {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         match self {
-            Self::Template(template) => Some(&**template),
-            Self::Server | Self::Nothing => None,
+            Self::Template(template) => template.visit(visit),
+            Self::Server | Self::Nothing => {}
         }
     }
 }
@@ -87,18 +86,6 @@ pub struct HttpStep {
 }
 
 impl HttpStep {
-    /// Returns true if it changes nothing outside.
-    #[must_use]
-    pub fn looks_up(&self) -> bool {
-        matches!(self.request.method, Method::GET | Method::HEAD) || self.reads == Some(true)
-    }
-
-    /// Returns true if it sends the secret of that name.
-    #[must_use]
-    pub fn sends(&self, secret: &str) -> bool {
-        self.request.reads(&secret_variable(secret))
-    }
-
     /// Returns true if the step must be sent.
     ///
     /// # Errors
@@ -147,45 +134,37 @@ impl HttpStep {
         Ok(())
     }
 
-    /// Returns true if its requests read a variable of the language.
+    /// Returns true if its requests carry a variable of the language.
     pub(crate) fn requests_read(&self, variable: &str) -> bool {
-        self.request.reads(variable) || self.for_each.as_ref().is_some_and(|for_each| for_each.reads(variable))
+        self.expressions(&Role::is_of_request).reads(variable)
+    }
+}
+
+impl Step for HttpStep {
+    fn visit_parts<'e>(&'e self, visit: &mut dyn FnMut(Role, &'e dyn Expressions)) {
+        visit(Role::When, &self.when);
+        visit(Role::List, &self.for_each);
+        visit(Role::Address, &self.request.url);
+        visit(Role::Header, &self.request.headers);
+        visit(Role::Body, &self.request.body);
+        visit(Role::Answer, &self.refused_when);
+        visit(Role::Answer, &self.because);
+        visit(Role::Answer, &self.store);
     }
 
-    /// The fields under `self` that its requests read.
-    pub(crate) fn request_fields(&self) -> FieldPaths {
-        let mut fields = self.request.fields();
-        self.for_each.iter().for_each(|for_each| fields.extend(for_each.fields()));
-        fields
+    fn looks_up(&self) -> bool {
+        matches!(self.request.method, Method::GET | Method::HEAD) || self.reads == Some(true)
     }
 
-    /// Returns true if responses decide a part that reads these variables, also by the items of a list.
-    pub(crate) fn is_led(&self, reads: impl Fn(&str) -> bool) -> bool {
-        let lists_answers = self.for_each.as_ref().is_some_and(ForEach::needs_answers);
-        reads(STEPS) || lists_answers && reads(ITEM)
-    }
-
-    /// Returns true if a template of the step reads which fields differ.
-    pub(crate) fn reads_differs(&self) -> bool {
-        let mut rules = self.when.iter().chain(&self.refused_when);
-        self.requests_read(DIFFERS)
-            || rules.any(|rule| rule.reads(DIFFERS))
-            || self.because.template().is_some_and(|because| because.reads(DIFFERS))
-            || self.store.reads(DIFFERS)
-    }
-
-    /// Returns true if it certainly changes nothing when this is the only key that differs.
-    pub(crate) fn leaves(&self, key: &str) -> bool {
-        self.looks_up() || self.when.as_ref().is_some_and(|when| when.is_false_where_differs(key))
-    }
-
-    /// The fields under `self` that its templates read.
-    pub(crate) fn fields(&self) -> FieldPaths {
-        let mut fields = self.request_fields();
-        self.when.iter().chain(&self.refused_when).for_each(|rule| fields.extend(rule.fields()));
-        self.because.template().iter().for_each(|because| fields.extend(&because.fields()));
-        fields.extend(&self.store.fields());
-        fields
+    /// A whole look-up selects a resource. In JSON-RPC the body of a POST names the deleted resource, not the URL.
+    fn is_address(&self, action: &str, role: Role) -> bool {
+        let is_call = action == "delete" && self.request.method == Method::POST;
+        match role {
+            Role::Address => true,
+            Role::Header => self.looks_up(),
+            Role::Body => self.looks_up() || is_call,
+            _ => false,
+        }
     }
 }
 

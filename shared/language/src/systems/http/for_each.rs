@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use drift_api::object::field_paths::FieldPaths;
 use drift_api::secrets::secret_names::looks_secret;
 use serde_json::Value;
 
-use crate::cel::{EvaluationError, Expression, ITEM, STEPS, Variables};
+use crate::cel::{EvaluationError, Expression, Expressions, ITEM, STEPS, Variables};
 use crate::systems::http::request::RequestTemplate;
 
 /// Maximum items of one list. A correction counts in `limits.concurrent` until the last item is answered: a hundred
@@ -16,6 +15,12 @@ pub const MAX_ITEMS: usize = 100;
 /// The list of a step that is sent once for each item.
 #[derive(Debug)]
 pub struct ForEach(pub(crate) Expression);
+
+impl Expressions for ForEach {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        visit(&self.0);
+    }
+}
 
 impl ForEach {
     /// Returns the items in order. Equal items occur once.
@@ -38,17 +43,7 @@ impl ForEach {
     /// Returns true if the list depends on responses.
     #[must_use]
     pub fn needs_answers(&self) -> bool {
-        self.reads(STEPS)
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.0.reads(variable)
-    }
-
-    /// The fields under `self` that it reads.
-    pub(crate) fn fields(&self) -> &FieldPaths {
-        self.0.fields()
+        self.0.reads(STEPS)
     }
 
     /// Renders the parts of the request that need no response, for each item if the list needs none either.

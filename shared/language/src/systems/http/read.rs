@@ -3,23 +3,26 @@
 use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
-use crate::cel::{EvaluationError, Expression, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables};
+use crate::cel::{
+    EvaluationError, Expression, Expressions as _, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables,
+};
 use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
 use crate::systems::http::auth::{Auth, read_auth};
 use crate::systems::http::collection::{COLLECTION_KEYS, Collection, read_collection};
 use crate::systems::http::insecure::check_credentials;
-use crate::systems::http::read_step::{REQUEST_KEYS, ReadStep, Role, read_step, read_steps};
+use crate::systems::http::read_step::{Absence, REQUEST_KEYS, ReadStep, Turn, read_step, read_steps};
 use crate::systems::http::request::headers::read_headers;
 use crate::systems::http::scope::scope_of;
 use crate::systems::http::socket::read_socket;
 use crate::systems::http::tls::{Tls, read_tls};
 use crate::systems::keys::Keys;
 use crate::systems::section::ReadSection;
+use crate::systems::steps::{Role, VisitParts, expressions_of};
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::{Fields, Node, Reader, expression, read_value};
+use drift_api::HttpRequest;
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::{FieldPaths, HttpRequest};
 
 /// Default limit of a response. A REST response about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;
@@ -74,13 +77,6 @@ impl HttpRead {
     pub fn may_exist(&self, object: &Value) -> Result<bool, EvaluationError> {
         self.absent_until.as_ref().map_or(Ok(true), |rule| rule.evaluate_bool(&Variables::of_object(object)))
     }
-
-    fn reads(&self, variable: &str) -> bool {
-        let rules = self.valid_when.iter().chain(&self.settling_when);
-        self.observed.reads(variable)
-            || self.steps().any(|step| step.reads(variable))
-            || rules.into_iter().any(|rule| rule.reads(variable))
-    }
 }
 
 impl ReadSection for HttpRead {
@@ -113,23 +109,21 @@ impl ReadSection for HttpRead {
         self.valid_when.is_some() && self.collection.is_none()
     }
 
-    fn address_fields(&self) -> FieldPaths {
-        self.steps().map(|step| step.request.fields()).collect()
-    }
-
-    fn presence_fields(&self) -> FieldPaths {
-        let mut fields: FieldPaths = self.absent_until.iter().map(|rule| rule.fields().clone()).collect();
-        self.collection.iter().for_each(|collection| fields.extend(&collection.keys.fields()));
-        fields
-    }
-
-    fn fields(&self) -> FieldPaths {
-        let mut fields = self.observed.fields();
-        self.collection.iter().for_each(|collection| fields.extend(&collection.fields()));
-        self.steps().for_each(|step| fields.extend(&step.fields()));
-        let rules = self.absent_until.iter().chain(&self.valid_when).chain(&self.settling_when);
-        rules.for_each(|rule| fields.extend(rule.fields()));
-        fields
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
+        for step in self.steps() {
+            visit(Role::Address, &step.request);
+            if let Absence::When(rule) = &step.absence {
+                visit(Role::Answer, rule);
+            }
+        }
+        if let Some(collection) = &self.collection {
+            visit(Role::Key, &collection.keys);
+            visit(Role::Answer, &collection.absent_when);
+        }
+        visit(Role::Presence, &self.absent_until);
+        visit(Role::Answer, &self.valid_when);
+        visit(Role::Answer, &self.settling_when);
+        visit(Role::Answer, &self.observed);
     }
 
     fn credentials(&self) -> Vec<Credential> {
@@ -201,7 +195,7 @@ pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
         max_bytes: max_bytes?,
         sees_headers: false,
     };
-    read.sees_headers = read.reads(HEADERS);
+    read.sees_headers = expressions_of(|visit| read.visit_parts(visit), |_| true).reads(HEADERS);
     match fields.get("tls") {
         Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
             reader.refuse(tls.at, format!("{place}.tls: the URL is not https"))
@@ -217,8 +211,8 @@ fn read_requests(
     is_collection: bool,
 ) -> Option<(ReadStep, Vec<ReadStep>)> {
     let Some(node) = fields.get("steps") else {
-        let role = if is_collection { Role::Page } else { Role::First };
-        return read_step(reader, fields, role).map(|step| (step, Vec::new()));
+        let turn = if is_collection { Turn::Page } else { Turn::First };
+        return read_step(reader, fields, turn).map(|step| (step, Vec::new()));
     };
     if is_collection {
         let message = format!("{}: a collection is one request and its pages; write url", fields.place("steps"));

@@ -8,7 +8,6 @@ use crate::systems::http::format::{Format, read_format};
 use crate::systems::http::request::{RequestTemplate, read_request};
 use crate::systems::http::statuses::{StatusSet, read_accept};
 use crate::yaml::{Fields, Node, Reader, expression};
-use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum requests of one read. Each is a round trip within one deadline.
 const MAX_STEPS: usize = 8;
@@ -43,32 +42,15 @@ pub enum Absence {
     Never,
 }
 
-impl ReadStep {
-    /// Returns true if its templates read a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        let in_absence = matches!(&self.absence, Absence::When(rule) if rule.reads(variable));
-        in_absence || self.request.reads(variable)
-    }
-
-    /// The fields under `self` that its templates read.
-    pub(crate) fn fields(&self) -> FieldPaths {
-        let mut fields = self.request.fields();
-        if let Absence::When(rule) = &self.absence {
-            fields.extend(rule.fields());
-        }
-        fields
-    }
-}
-
 /// Reads the steps of a list. Each sees the responses of those before it, and later keys see all.
 pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<ReadStep>> {
     let items = reader.items(node, place, 1..=MAX_STEPS)?;
-    let mut role = Role::First;
+    let mut turn = Turn::First;
     reader.each(items, place, |reader, item, place| {
         let known: Vec<&str> = std::iter::once("name").chain(REQUEST_KEYS.iter().copied()).collect();
         let step = reader.fields(item, place, &known).and_then(|fields| {
             let name = reader.needed(&fields, "name", read_step_name);
-            let step = read_step(reader, &fields, std::mem::replace(&mut role, Role::Later));
+            let step = read_step(reader, &fields, std::mem::replace(&mut turn, Turn::Later));
             Some(ReadStep { name: Some(name?), ..step? })
         });
         let named = item.get("name").and_then(Node::as_text);
@@ -78,9 +60,9 @@ pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> O
     })
 }
 
-/// The role of a request in a read.
+/// The turn of a request in a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum Turn {
     /// The first request. Its status alone can mean that the resource is absent.
     First,
     /// A request after the first.
@@ -90,7 +72,7 @@ pub(crate) enum Role {
 }
 
 /// Reads the keys of one request.
-pub(crate) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Option<ReadStep> {
+pub(crate) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, turn: Turn) -> Option<ReadStep> {
     let method = reader.or(fields, "method", Method::GET, |reader, node, place| {
         // By index, because a Method cannot be copied.
         let methods = [Method::GET, Method::HEAD, Method::POST];
@@ -101,15 +83,15 @@ pub(crate) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role
     let request = read_request(reader, fields, method, &site);
     let format = read_format(reader, fields);
     let accept = reader.or(fields, "accept", StatusSet::success(), read_accept);
-    let absence = read_absence(reader, fields, role);
+    let absence = read_absence(reader, fields, turn);
     let step = ReadStep { name: None, request: request?, format: format?, accept: accept?, absence: absence? };
     check_body(reader, fields, step)
 }
 
-fn read_absence(reader: &mut Reader<'_>, fields: &Fields<'_>, role: Role) -> Option<Absence> {
-    match (fields.get("absentWhen"), role) {
-        (_, Role::Page) | (None, Role::Later) => Some(Absence::Never),
-        (None, Role::First) => Some(Absence::ByStatus),
+fn read_absence(reader: &mut Reader<'_>, fields: &Fields<'_>, turn: Turn) -> Option<Absence> {
+    match (fields.get("absentWhen"), turn) {
+        (_, Turn::Page) | (None, Turn::Later) => Some(Absence::Never),
+        (None, Turn::First) => Some(Absence::ByStatus),
         (Some(node), _) => expression(Scope::Response)(reader, node, &fields.place("absentWhen")).map(Absence::When),
     }
 }

@@ -11,11 +11,14 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
-use crate::cel::{DIFFERS, EvaluationError, Mistake, SECRETS, STEPS, Site, TextTemplate, UrlTemplate, Variables};
+use crate::cel::{
+    DIFFERS, EvaluationError, Expression, Expressions, Mistake, SECRETS, STEPS, Site, TextTemplate, UrlTemplate,
+    Variables,
+};
 use crate::systems::http::request::body::{Body, read_body};
 use crate::systems::http::request::headers::{HeaderTemplate, read_headers};
 use crate::yaml::{Fields, Reader};
-use drift_api::{FieldPaths, HttpRequest};
+use drift_api::HttpRequest;
 
 /// The template of a request.
 #[derive(Debug)]
@@ -94,13 +97,6 @@ impl RequestTemplate {
         self.reads(&format!("{STEPS}.{step}"))
     }
 
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.url.reads(variable)
-            || self.headers.iter().any(|(_, template)| template.reads(variable))
-            || self.body.as_ref().is_some_and(|body| body.reads(variable))
-    }
-
     /// Renders the parts that read none of the unknown variables, to find their errors.
     ///
     /// # Errors
@@ -121,14 +117,13 @@ impl RequestTemplate {
     pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
         Mistake::attribute(self.try_without(&[STEPS], &Variables::of_object(object)).err(), error)
     }
+}
 
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> FieldPaths {
-        let mut fields = self.url.fields();
-        self.headers.iter().for_each(|(_, template)| fields.extend(&template.fields()));
-        self.body.iter().for_each(|body| fields.extend(&body.fields()));
-        fields
+impl Expressions for RequestTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.url.visit(visit);
+        self.headers.visit(visit);
+        self.body.visit(visit);
     }
 }
 

@@ -12,12 +12,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::pod::{PodPart, read_labels, read_pod};
-use crate::cel::{DIFFERS, EvaluationError, Scope, Variables};
+use crate::cel::{EvaluationError, Scope, Variables};
 use crate::systems::actions::{Action, ActionSteps, Actions};
 use crate::systems::repeated_create::RepeatedCreate;
-use crate::systems::section::{CorrectSection, SentBy};
+use crate::systems::section::CorrectSection;
+use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::{Node, Reader};
-use drift_api::object::field_paths::FieldPaths;
 
 /// Bounds of `activeDeadlineSeconds`. A correction that takes longer than a day is of no use.
 const DEADLINE: std::ops::RangeInclusive<u64> = 1..=86_400;
@@ -73,15 +73,11 @@ impl JobTemplate {
 }
 
 impl JobCorrect {
-    /// The template of one action, as its only step.
+    /// Returns the template that an action uses, as its only step.
     #[must_use]
-    pub fn steps_of(&self, action: Action) -> ActionSteps<'_, JobTemplate> {
+    pub fn sent_for(&self, action: Action) -> ActionSteps<'_, JobTemplate> {
         let [create, update, delete] = [&self.create, &self.update, &self.delete].map(Option::as_slice);
         ActionSteps::of(action, [create, update, delete, &[]])
-    }
-
-    fn templates(&self) -> impl Iterator<Item = &JobTemplate> {
-        [&self.create, &self.update, &self.delete].into_iter().flatten()
     }
 }
 
@@ -95,14 +91,10 @@ impl CorrectSection for JobCorrect {
         Actions { create, update, delete, replace: false, nudge: false }
     }
 
-    fn reads_differs(&self) -> bool {
-        self.templates().any(|template| template.pod.reads(DIFFERS))
-    }
-
-    fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        self.templates().for_each(|template| template.pod.add_fields(&mut fields));
-        fields
+    /// A Job may name Secrets of its own namespace. It gets none from the target.
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
+        let templates = [&self.create, &self.update, &self.delete];
+        templates.into_iter().flatten().for_each(|template| visit(Role::Body, &template.pod));
     }
 
     fn repeated_create(&self) -> RepeatedCreate {
@@ -115,12 +107,6 @@ impl CorrectSection for JobCorrect {
 
     fn replaces(&self) -> Result<bool, &'static str> {
         Err("what a difference needs is for the Job of update to find out")
-    }
-
-    /// A Job may name Secrets of its own namespace. It gets none from the target.
-    fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
-        [("job.create", false), ("job.update", true), ("job.update", false)]
-            .map(|(action, is_needed)| SentBy::none(action, is_needed))
     }
 }
 

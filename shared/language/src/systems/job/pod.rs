@@ -7,10 +7,9 @@ use serde_json::{Map, Value};
 
 use super::isolation::check_isolation;
 use super::kubernetes_nodes::{entries, items};
-use crate::cel::{EvaluationError, Piece, Scope, TextTemplate, Variables, pieces};
+use crate::cel::{EvaluationError, Expression, Expressions, Piece, Scope, TextTemplate, Variables, pieces};
 use crate::yaml::{Content, Entry, Fields, Node, Reader, all};
 use drift_api::names::GROUP;
-use drift_api::object::field_paths::FieldPaths;
 
 /// Allowed keys of a Pod. Keys that share something with the node or request a token are left out.
 const POD_KEYS: &[&str] = &[
@@ -77,22 +76,15 @@ impl PodPart {
             Self::Given(template) => Value::String(template.render(variables)?.replace('$', "$$")),
         })
     }
+}
 
-    pub(super) fn reads(&self, variable: &str) -> bool {
-        match self {
-            Self::Constant(_) => false,
-            Self::List(items) => items.iter().any(|item| item.reads(variable)),
-            Self::Map(fields) => fields.iter().any(|(_, part)| part.reads(variable)),
-            Self::Given(template) => template.reads(variable),
-        }
-    }
-
-    pub(super) fn add_fields(&self, found: &mut FieldPaths) {
+impl Expressions for PodPart {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         match self {
             Self::Constant(_) => {}
-            Self::List(items) => items.iter().for_each(|item| item.add_fields(found)),
-            Self::Map(fields) => fields.iter().for_each(|(_, part)| part.add_fields(found)),
-            Self::Given(template) => found.extend(&template.fields()),
+            Self::List(items) => items.visit(visit),
+            Self::Map(fields) => fields.visit(visit),
+            Self::Given(template) => template.visit(visit),
         }
     }
 }

@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::cel::{DIFFERS, EvaluationError, Scope, ValueTemplate, Variables, is_template};
+use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables, is_template};
 use crate::spec::objects::{ObjectSelection, read_cluster_kind};
 use crate::systems::actions::Actions;
 use crate::systems::nudge::{Mark, read_marks};
-use crate::systems::section::{CorrectSection, ReadSection, SentBy};
+use crate::systems::section::{CorrectSection, ReadSection};
+use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::{Entry, Fields, Node, Reader, all, read_value};
+use drift_api::ClusterResource;
 use drift_api::names::MADE_FOR_ANNOTATION;
-use drift_api::{ClusterResource, FieldPaths};
 
 /// Allowed metadata of a manifest. The rest belongs to the API server, the garbage collector, or others.
 const METADATA_KEYS: &[&str] = &["name", "namespace", "labels", "annotations"];
@@ -78,20 +79,11 @@ impl CorrectSection for KubernetesCorrect {
         Actions { create: true, update: true, delete: self.delete, replace: self.delete, nudge: false }
     }
 
-    fn reads_differs(&self) -> bool {
-        let marks = self.labels.iter().chain(&self.annotations);
-        marks.filter_map(|mark| mark.value.as_ref()).any(|value| value.reads(DIFFERS))
-            || self.fields.iter().any(|(_, value)| value.reads(DIFFERS))
-    }
-
-    fn fields(&self) -> FieldPaths {
-        let marks = self.labels.iter().chain(&self.annotations).filter_map(|mark| Some(mark.value.as_ref()?.fields()));
-        marks.chain(self.fields.iter().map(|(_, value)| value.fields())).collect()
-    }
-
     /// Everyone who can read the created object can read the manifest, so it contains no secrets.
-    fn sent_by(&self, _secret: &str) -> [SentBy; 3] {
-        [true, false, false].map(|is_needed| SentBy::none("kubernetes", is_needed))
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
+        visit(Role::Body, &self.labels);
+        visit(Role::Body, &self.annotations);
+        visit(Role::Body, &self.fields);
     }
 
     /// Rejects a manifest of another object than the one that is read.

@@ -8,6 +8,7 @@ use crate::cel::{EvaluationError, PLACEHOLDER, Scope, TextTemplate, ValueTemplat
 use crate::spec::objects::read_cluster_kind;
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
+use crate::systems::steps::{Role, VisitParts};
 use crate::values::names::is_dns_label;
 use crate::yaml::{Node, Reader, text_template};
 use drift_api::{ClusterResource, FieldPaths};
@@ -93,21 +94,20 @@ impl ReadSection for KubernetesRead {
         self.rules.valid_when.is_some()
     }
 
-    fn address_fields(&self) -> FieldPaths {
-        self.name.fields()
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
+        visit(Role::Address, &self.name);
+        visit(Role::Answer, &self.rules);
     }
 
     fn fields(&self) -> FieldPaths {
-        let mut fields = self.name.fields();
-        fields.extend(&self.rules.fields());
+        let mut fields = self.fields_of(&|_| true);
         fields.insert(own_namespace());
         fields
     }
 
     /// The fields under `self` that select the cluster object and its observed parts.
     fn own_fields(&self) -> FieldPaths {
-        let mut fields = self.name.fields();
-        fields.extend(&self.rules.fields());
+        let mut fields = self.fields_of(&|_| true);
         if self.namespace.is_none() {
             fields.insert(own_namespace());
         }

@@ -9,9 +9,10 @@ use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::read_whole_secret;
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
+use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::{Node, Reader};
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::{FieldPaths, ScopeId, Search, SearchScope};
+use drift_api::{ScopeId, Search, SearchScope};
 
 /// The required keys of the Secret.
 pub(super) const SECRET_KEYS: &[&str] = &["url", "bindDn", PASSWORD];
@@ -85,16 +86,10 @@ impl ReadSection for LdapRead {
         self.rules.valid_when.is_some()
     }
 
-    fn address_fields(&self) -> FieldPaths {
-        let mut fields = self.base.fields();
-        fields.extend(&self.filter.fields());
-        fields
-    }
-
-    fn fields(&self) -> FieldPaths {
-        let mut fields = self.address_fields();
-        fields.extend(&self.rules.fields());
-        fields
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
+        visit(Role::Address, &self.base);
+        visit(Role::Address, &self.filter);
+        visit(Role::Answer, &self.rules);
     }
 
     fn credentials(&self) -> Vec<Credential> {

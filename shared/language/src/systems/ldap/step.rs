@@ -2,12 +2,11 @@
 
 use super::template::{Form, LdapTemplate, template};
 use super::values::{AttributeTemplate, attributes};
-use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
-use crate::secrets::secret_variable;
+use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
 use crate::spec::naming::read_step_name;
-use crate::systems::section::WithDesired;
+use crate::systems::steps::{Role, Step};
 use crate::yaml::{Node, Reader, expression};
-use drift_api::{Change, Edit, FieldPaths};
+use drift_api::{Change, Edit};
 
 /// One step of a correction.
 #[derive(Debug)]
@@ -27,21 +26,6 @@ enum Work {
 }
 
 impl LdapStep {
-    fn attributes(&self) -> impl Iterator<Item = &AttributeTemplate> {
-        let (added, edited): (&[_], &[_]) = match &self.work {
-            Work::Add(attributes) => (attributes, &[]),
-            Work::Modify(edits) => (&[], edits),
-            Work::Delete => (&[], &[]),
-        };
-        added.iter().chain(edited.iter().map(|(_, attribute)| attribute))
-    }
-
-    /// Returns true if it sends the secret of that name.
-    #[must_use]
-    pub fn sends(&self, secret: &str) -> bool {
-        self.attributes().any(|attribute| attribute.reads(&secret_variable(secret)))
-    }
-
     /// Renders the change. `None` if the step is skipped, or has nothing to change.
     ///
     /// # Errors
@@ -73,33 +57,17 @@ impl LdapStep {
             }
         }))
     }
+}
 
-    /// The fields under `self` in its request, and whether it reads the desired state.
-    pub(super) fn made_of(&self) -> (FieldPaths, bool) {
-        let mut fields = self.dn.fields();
-        self.attributes().for_each(|attribute| fields.extend(&attribute.fields()));
-        (fields, self.dn.reads(DESIRED) || self.attributes().any(|attribute| attribute.reads(DESIRED)))
-    }
-
-    pub(super) fn fields(&self) -> FieldPaths {
-        let (mut fields, _) = self.made_of();
-        self.when.iter().for_each(|when| fields.extend(when.fields()));
-        fields
-    }
-
-    pub(super) fn reads_differs(&self) -> bool {
-        let is_in_request = self.dn.reads(DIFFERS) || self.attributes().any(|attribute| attribute.reads(DIFFERS));
-        is_in_request || self.when.as_ref().is_some_and(|when| when.reads(DIFFERS))
-    }
-
-    /// Returns true if it certainly sends nothing when only this key differs.
-    pub(super) fn leaves(&self, key: &str) -> bool {
-        self.when.as_ref().is_some_and(|when| when.is_false_where_differs(key))
-    }
-
-    /// The fields under `self` that select the changed entry.
-    pub(super) fn address(&self, with_desired: &WithDesired<'_>) -> FieldPaths {
-        with_desired(self.dn.fields(), &|variable| self.dn.reads(variable))
+impl Step for LdapStep {
+    fn visit_parts<'e>(&'e self, visit: &mut dyn FnMut(Role, &'e dyn Expressions)) {
+        visit(Role::When, &self.when);
+        visit(Role::Address, &self.dn);
+        match &self.work {
+            Work::Add(attributes) => visit(Role::Body, attributes),
+            Work::Modify(edits) => visit(Role::Body, edits),
+            Work::Delete => {}
+        }
     }
 }
 
@@ -142,9 +110,7 @@ fn read_work(
                 let read = reader.or(&fields, key, Vec::new(), attributes(scope))?;
                 edits.extend(read.into_iter().map(|attribute| (edit, attribute)));
             }
-            if edits.is_empty() {
-                return reader.refuse(fields.at(), format!("{place}: at least one of replace, add, delete is needed"));
-            }
+            reader.at_least_one(&fields, &["replace", "add", "delete"])?;
             Some(Work::Modify(edits))
         }
         _ => Some(Work::Delete),

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use drift_api::object::field_paths::FieldPaths;
 use serde_json::Value;
 
 use super::{filter, name};
-use crate::cel::{Cost, EvaluationError, Expression, Piece, Scope, Site, TemplateError, Variables, pieces};
+use crate::cel::{
+    Cost, EvaluationError, Expression, Expressions, Part, Parts, Piece, Scope, Site, TemplateError, Variables, pieces,
+};
 use crate::yaml::{Node, Reader};
 
 /// Maximum length of a rendered DN or filter in bytes. Servers reject longer ones.
@@ -41,95 +42,69 @@ impl Form {
 pub(super) struct LdapTemplate {
     site: Site,
     form: Form,
-    parts: Vec<TemplatePart>,
-}
-
-#[derive(Debug)]
-enum TemplatePart {
-    Text(String),
-    Expression(Expression),
+    parts: Parts<()>,
 }
 
 impl LdapTemplate {
     /// Compiles a text.
     pub(super) fn parse(text: &str, site: &Site, form: Form) -> Result<Self, Vec<TemplateError>> {
-        let (mut parts, mut errors, mut beginning) = (Vec::new(), Vec::new(), String::new());
-        for piece in pieces(text).map_err(|error| vec![error])? {
-            match piece {
-                Piece::Literal(literal) => {
-                    beginning.push_str(&literal);
-                    parts.push(TemplatePart::Text(literal));
-                }
-                Piece::Expression { source, offset } => {
-                    if !form.is_in_value(&beginning) {
-                        errors
-                            .push(TemplateError::new(offset - 2, "${…} has to be the value of an attribute: uid=${…}"));
-                    }
-                    // Any value, for the check of the text around it.
-                    beginning.push('x');
-                    match Expression::compile_marked(source, offset, site, |_| Ok(())) {
-                        Ok(((), expression)) => parts.push(TemplatePart::Expression(expression)),
-                        Err(found) => errors.extend(found),
-                    }
-                }
+        let pieces = pieces(text).map_err(|error| vec![error])?;
+        let mut beginning = String::new();
+        let parts = Parts::compile(&pieces, |piece| match piece {
+            Piece::Literal(literal) => {
+                beginning.push_str(literal);
+                Ok(Part::Text(literal.clone()))
             }
-        }
-        if errors.is_empty() {
-            errors.extend(form.check(&beginning).err().map(|mistake| TemplateError::new(0, mistake)));
-        }
-        if errors.is_empty() { Ok(Self { site: site.clone(), form, parts }) } else { Err(errors) }
-    }
-
-    /// The fields under `self` that it reads.
-    pub(super) fn fields(&self) -> FieldPaths {
-        self.expressions().map(Expression::fields).collect()
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(super) fn reads(&self, variable: &str) -> bool {
-        self.expressions().any(|expression| expression.reads(variable))
-    }
-
-    fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        self.parts.iter().filter_map(|part| match part {
-            TemplatePart::Expression(expression) => Some(expression),
-            TemplatePart::Text(_) => None,
-        })
+            Piece::Expression { source, offset } => {
+                let is_in_value = form.is_in_value(&beginning);
+                // Any value, for the check of the text around it.
+                beginning.push('x');
+                let compiled = Expression::compile_marked(source, *offset, site, |_| Ok(()));
+                if is_in_value {
+                    return compiled.map(|((), expression)| Part::Expression((), expression));
+                }
+                let misplaced = "${…} has to be the value of an attribute: uid=${…}";
+                let mistake = TemplateError::new(offset - 2, misplaced);
+                Err(std::iter::once(mistake).chain(compiled.err().unwrap_or_default()).collect())
+            }
+        })?;
+        form.check(&beginning).map_err(|mistake| vec![TemplateError::new(0, mistake)])?;
+        Ok(Self { site: site.clone(), form, parts })
     }
 
     /// Renders the text with escaped values.
     pub(super) fn render(&self, variables: &Variables<'_>) -> Result<String, EvaluationError> {
         let cost = Arc::<Cost>::default();
-        let mut rendered = String::new();
-        for part in &self.parts {
-            match part {
-                TemplatePart::Text(text) => rendered.push_str(text),
-                TemplatePart::Expression(expression) => {
-                    let text = match expression.evaluate_within(variables, &cost)? {
-                        Some(Value::String(text)) => text,
-                        Some(Value::Number(number)) => number.to_string(),
-                        _ => return Err(self.site.error("the value has to be a text or a number")),
-                    };
-                    // An empty value would change the meaning: `(uid=a*)` with `a` empty matches every entry.
-                    if text.is_empty() {
-                        return Err(self.site.error("the value is empty"));
-                    }
-                    rendered.push_str(&match self.form {
-                        Form::Name => escaped_in_name(&text),
-                        Form::Filter => escaped_in_filter(&text),
-                    });
-                }
+        let write = |(): &(), expression: &Expression| {
+            let text = match expression.evaluate_within(variables, &cost)? {
+                Some(Value::String(text)) => text,
+                Some(Value::Number(number)) => number.to_string(),
+                _ => return Err(self.site.error("the value has to be a text or a number")),
+            };
+            // An empty value would change the meaning: `(uid=a*)` with `a` empty matches every entry.
+            if text.is_empty() {
+                return Err(self.site.error("the value is empty"));
             }
-            if rendered.len() > MAX_BYTES {
-                return Err(self.site.error(format!("the text is longer than {MAX_BYTES} bytes")));
-            }
-        }
-        Ok(rendered)
+            Ok(match self.form {
+                Form::Name => escaped_in_name(&text),
+                Form::Filter => escaped_in_filter(&text),
+            })
+        };
+        self.parts.render(write, |length| match length {
+            0..=MAX_BYTES => Ok(()),
+            _ => Err(self.site.error(format!("the text is longer than {MAX_BYTES} bytes"))),
+        })
     }
 
     /// Returns a rendered filter in BER.
     pub(super) fn encode(&self, rendered: &str) -> Result<Vec<u8>, EvaluationError> {
         filter::encode(rendered).map_err(|mistake| self.site.error(mistake))
+    }
+}
+
+impl Expressions for LdapTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.parts.visit(visit);
     }
 }
 

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::name::is_attribute;
 use super::template::{Form, LdapTemplate, template};
-use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables};
+use crate::cel::{EvaluationError, Expression, Expressions, Scope, ValueTemplate, Variables};
 use crate::yaml::{Content, Node, Reader, all, read_value};
-use drift_api::{Attribute, FieldPaths};
+use drift_api::Attribute;
 
 /// The values of one attribute.
 #[derive(Debug)]
@@ -24,23 +24,6 @@ enum ValuePart {
 }
 
 impl AttributeTemplate {
-    /// The fields under `self` that it reads.
-    pub(super) fn fields(&self) -> FieldPaths {
-        let of_part = |part: &ValuePart| match part {
-            ValuePart::Value(value) => value.fields(),
-            ValuePart::Name(name) => name.fields(),
-        };
-        self.values.iter().map(of_part).collect()
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(super) fn reads(&self, variable: &str) -> bool {
-        self.values.iter().any(|part| match part {
-            ValuePart::Value(value) => value.reads(variable),
-            ValuePart::Name(name) => name.reads(variable),
-        })
-    }
-
     /// Renders the values. Null and an optional without value have none.
     pub(super) fn render(&self, variables: &Variables<'_>) -> Result<Attribute, EvaluationError> {
         let mut values = Vec::new();
@@ -60,6 +43,17 @@ impl AttributeTemplate {
             }
         }
         Ok(Attribute { name: self.name.clone(), values })
+    }
+}
+
+impl Expressions for AttributeTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        for part in &self.values {
+            match part {
+                ValuePart::Value(value) => value.visit(visit),
+                ValuePart::Name(name) => name.visit(visit),
+            }
+        }
     }
 }
 

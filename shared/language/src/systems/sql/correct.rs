@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
-use crate::cel::{DESIRED, DIFFERS, EvaluationError, Expression, Scope, Variables};
+use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
 use crate::secrets::needed_secret::{Credential, NeededSecret};
-use crate::secrets::secret_variable;
 use crate::spec::naming::{read_step_name, read_unanswered_steps};
-use crate::systems::actions::{Action, ActionSteps, Actions, MadeOf};
+use crate::systems::actions::Actions;
 use crate::systems::repeated_create::RepeatedCreate;
-use crate::systems::section::{CorrectSection, SentBy, WithDesired};
+use crate::systems::section::CorrectSection;
 use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
 use crate::systems::step_timeout::{STEP_TIMEOUT, read_timeout};
+use crate::systems::steps::{ACTIONS, Role, Step, Steps, read_actions};
 use crate::yaml::{Content, Node, Reader, expression};
 use drift_api::names::CREDENTIAL_CONTROLLER;
-use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum statements of one correction. It is one attempt, not a program.
 const MAX_STATEMENTS: usize = 32;
@@ -30,14 +29,8 @@ pub struct SqlCorrect {
     /// True if the statements of an action run in one transaction. Default true for PostgreSQL. Never true for MySQL,
     /// which commits before and after each statement that defines an account or a table.
     pub transaction: bool,
-    /// Statements of a creation. Empty if the target has no `create`.
-    pub create: Vec<SqlStatement>,
-    /// Statements of an update.
-    pub update: Vec<SqlStatement>,
-    /// Statements of a deletion.
-    pub delete: Vec<SqlStatement>,
-    /// Statements of a replacement. If empty, a deletion and a creation are used.
-    pub replace: Vec<SqlStatement>,
+    /// The statements of each action.
+    pub steps: Steps<SqlStatement>,
 }
 
 /// One statement of a correction.
@@ -52,17 +45,6 @@ pub struct SqlStatement {
 }
 
 impl SqlStatement {
-    /// Returns true if it sends the secret of that name.
-    #[must_use]
-    pub fn sends(&self, secret: &str) -> bool {
-        self.sql.reads(&secret_variable(secret))
-    }
-
-    /// The expressions that name the changed resource.
-    pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
-        self.sql.changed_names()
-    }
-
     /// Renders the text to send. `None` if it is skipped.
     ///
     /// # Errors
@@ -75,15 +57,10 @@ impl SqlStatement {
     }
 }
 
-impl SqlCorrect {
-    /// The steps of one action.
-    #[must_use]
-    pub fn steps_of(&self, action: Action) -> ActionSteps<'_, SqlStatement> {
-        ActionSteps::of(action, [&self.create, &self.update, &self.delete, &self.replace])
-    }
-
-    fn statements(&self) -> impl Iterator<Item = &SqlStatement> {
-        self.create.iter().chain(&self.update).chain(&self.delete).chain(&self.replace)
+impl Step for SqlStatement {
+    fn visit_parts<'e>(&'e self, visit: &mut dyn FnMut(Role, &'e dyn Expressions)) {
+        visit(Role::When, &self.when);
+        self.sql.visit_parts(visit);
     }
 }
 
@@ -93,88 +70,25 @@ impl CorrectSection for SqlCorrect {
     }
 
     fn actions(&self) -> Actions {
-        let [create, update, delete] = [&self.create, &self.update, &self.delete].map(|list| !list.is_empty());
-        Actions { create, update, delete, replace: !self.replace.is_empty() || create && delete, nudge: false }
+        self.steps.actions()
     }
 
-    fn made_of(&self) -> Option<[Option<MadeOf>; 4]> {
-        let made_of = |statement: &SqlStatement| (statement.sql.fields(), statement.sql.reads(DESIRED));
-        let actions = [&self.create, &self.update, &self.delete, &self.replace];
-        Some(actions.map(|statements| MadeOf::of(statements.iter().map(made_of))))
+    fn steps(&self) -> [Vec<&dyn Step>; 4] {
+        self.steps.parts()
     }
 
     fn repeated_create(&self) -> RepeatedCreate {
         let names = |statement: &SqlStatement| statement.sql.begins_with(NAMING);
-        if self.create.iter().all(names) { RepeatedCreate::Harmless } else { RepeatedCreate::Duplicates }
+        if self.steps.create.iter().all(names) { RepeatedCreate::Harmless } else { RepeatedCreate::Duplicates }
     }
 
     fn longest_create_step(&self) -> Option<Duration> {
-        self.create.iter().map(|statement| statement.timeout.unwrap_or(STEP_TIMEOUT)).max()
-    }
-
-    fn granted(&self) -> Option<[Vec<&Expression>; 4]> {
-        let actions = [&self.create, &self.update, &self.delete, &self.replace];
-        Some(actions.map(|statements| statements.iter().flat_map(|statement| statement.sql.granted()).collect()))
-    }
-
-    fn reads_differs(&self) -> bool {
-        self.statements().any(|statement| {
-            statement.sql.reads(DIFFERS) || statement.when.as_ref().is_some_and(|when| when.reads(DIFFERS))
-        })
-    }
-
-    fn leaves(&self, key: &str) -> bool {
-        let is_skipped =
-            |statement: &SqlStatement| statement.when.as_ref().is_some_and(|when| when.is_false_where_differs(key));
-        !self.update.is_empty() && self.update.iter().all(is_skipped)
-    }
-
-    fn fields(&self) -> FieldPaths {
-        let mut fields = FieldPaths::default();
-        for statement in self.statements() {
-            fields.extend(&statement.sql.fields());
-            statement.when.iter().for_each(|when| fields.extend(when.fields()));
-        }
-        fields
+        self.steps.create.iter().map(|statement| statement.timeout.unwrap_or(STEP_TIMEOUT)).max()
     }
 
     /// Each target has one connection. A second correction would only wait for it, after it was decided.
     fn most_concurrent(&self) -> u32 {
         1
-    }
-
-    fn replaces(&self) -> Result<bool, &'static str> {
-        Ok(!self.replace.is_empty())
-    }
-
-    fn addresses(&self, with_desired: &WithDesired<'_>) -> Vec<(&'static str, FieldPaths)> {
-        let address_of = |statement: &SqlStatement| {
-            let names = statement.changed_names();
-            names
-                .map(|name| with_desired(name.fields().clone(), &|variable| name.reads(variable)))
-                .collect::<FieldPaths>()
-        };
-        let actions = [("update", &self.update), ("replace", &self.replace), ("delete", &self.delete)];
-        let of_action = |(place, statements): (&'static str, &Vec<SqlStatement>)| {
-            statements.iter().map(|statement| (place, address_of(statement))).collect::<Vec<_>>()
-        };
-        actions.into_iter().flat_map(of_action).collect()
-    }
-
-    fn sent_by(&self, secret: &str) -> [SentBy; 3] {
-        let sends = |statements: &[SqlStatement]| {
-            (!statements.is_empty()).then(|| statements.iter().any(|statement| statement.sends(secret)))
-        };
-        let [create, update, replace] = self.connection.dialect.sending_actions();
-        [
-            SentBy { action: create, is_needed: false, sends: sends(&self.create) },
-            SentBy { action: update, is_needed: true, sends: sends(&self.update) },
-            SentBy { action: replace, is_needed: false, sends: sends(&self.replace) },
-        ]
-    }
-
-    fn deletion_that_sends(&self, secret: &str) -> Option<usize> {
-        self.delete.iter().position(|statement| statement.sends(secret))
     }
 
     fn credentials(&self) -> Vec<Credential> {
@@ -200,25 +114,11 @@ pub(crate) fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, dialec
     let fields = reader.fields(node, place, &KEYS[..KEYS.len() - usize::from(!has_transactions)])?;
     let connection = reader.needed(&fields, "connection", read_connection(dialect));
     let transaction = reader.or(&fields, "transaction", has_transactions, Reader::truth);
-    let statements = |scope| {
-        move |reader: &mut Reader<'_>, node: &Node, place: &str| read_statements(reader, node, place, (dialect, scope))
-    };
-    let create = reader.or(&fields, "create", Vec::new(), statements(Scope::Correction));
-    let update = reader.or(&fields, "update", Vec::new(), statements(Scope::Correction));
-    let delete = reader.or(&fields, "delete", Vec::new(), statements(Scope::Deletion));
-    let replace = reader.or(&fields, "replace", Vec::new(), statements(Scope::Correction));
-    if !["create", "update", "delete", "replace"].iter().any(|key| fields.get(key).is_some()) {
-        return reader
-            .refuse(fields.at(), format!("{place}: at least one of create, update, delete, replace is needed"));
-    }
-    Some(SqlCorrect {
-        connection: connection?,
-        transaction: transaction?,
-        create: create?,
-        update: update?,
-        delete: delete?,
-        replace: replace?,
-    })
+    let steps = read_actions(reader, &fields, &ACTIONS, |reader, node, place, action| {
+        let scope = if action == "delete" { Scope::Deletion } else { Scope::Correction };
+        read_statements(reader, node, place, (dialect, scope))
+    });
+    Some(SqlCorrect { connection: connection?, transaction: transaction?, steps: steps? })
 }
 
 fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, wording: Wording) -> Option<Vec<SqlStatement>> {

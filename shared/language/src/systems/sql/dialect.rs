@@ -19,21 +19,11 @@ pub(super) trait DialectRules: Copy {
     /// Returns a value as a parameter, with the marker of the parameter of this number, which counts from 1.
     fn parameter(self, value: &Value, number: usize) -> Result<(Option<String>, String), &'static str>;
 
-    /// The keys of the actions that create or change a resource, with that of its section.
-    fn sending_actions(self) -> [&'static str; 3];
-
     /// The first words of statements that would change how the next ones run: only the controller sends them.
     fn own_words(self) -> &'static [&'static str];
 }
 
 impl DialectRules for Dialect {
-    fn sending_actions(self) -> [&'static str; 3] {
-        match self {
-            Self::Postgres => ["postgres.create", "postgres.update", "postgres.replace"],
-            Self::Mysql => ["mysql.create", "mysql.update", "mysql.replace"],
-        }
-    }
-
     fn ident(self, name: &Value) -> Result<String, &'static str> {
         match self {
             Self::Postgres => postgres::literal::ident(name),

@@ -9,10 +9,11 @@ use crate::systems::keys::{Keys, read_keys};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
 use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
+use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::{Node, Reader};
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::{FieldPaths, ScopeId, SqlQuery};
+use drift_api::{ScopeId, SqlQuery};
 
 /// Default limit of a query's result. A row about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;
@@ -75,15 +76,10 @@ impl ReadSection for SqlRead {
         self.rules.valid_when.is_some()
     }
 
-    fn address_fields(&self) -> FieldPaths {
-        self.query.fields()
-    }
-
-    fn fields(&self) -> FieldPaths {
-        let mut fields = self.query.fields();
-        fields.extend(&self.rules.fields());
-        self.keys.iter().for_each(|keys| fields.extend(&keys.fields()));
-        fields
+    fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
+        visit(Role::Address, &self.query);
+        visit(Role::Key, &self.keys);
+        visit(Role::Answer, &self.rules);
     }
 
     fn credentials(&self) -> Vec<Credential> {

@@ -5,25 +5,22 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
-use crate::cel::{Cost, EvaluationError, Expression, Piece, Site, TemplateError, Variables, pieces};
+use crate::cel::{
+    Cost, EvaluationError, Expression, Expressions, Part, Parts, Piece, Site, TemplateError, Variables, pieces,
+};
 use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::places::{Places, behind_comments, has_word};
 use crate::systems::sql::words::{Role, take_word};
 use crate::systems::sql::{Dialect, mysql};
-use drift_api::{FieldPaths, SqlQuery};
+use crate::systems::steps::{self, VisitParts};
+use drift_api::SqlQuery;
 
 /// One SQL statement with `${…}`.
 #[derive(Debug)]
 pub struct SqlTemplate {
     dialect: Dialect,
     site: Site,
-    parts: Vec<StatementPart>,
-}
-
-#[derive(Debug)]
-enum StatementPart {
-    Text(String),
-    Expression(Role, Expression),
+    parts: Parts<Role>,
 }
 
 impl SqlTemplate {
@@ -38,7 +35,7 @@ impl SqlTemplate {
         for (position, piece) in pieces.iter().enumerate() {
             match piece {
                 Piece::Literal(literal) => match places.read(literal) {
-                    Ok(kept) => parts.push(StatementPart::Text(kept)),
+                    Ok(kept) => parts.push(Part::Text(kept)),
                     Err((offset, mistake)) => return Err(with(errors, end + offset, mistake)),
                 },
                 Piece::Expression { source, offset } => {
@@ -52,7 +49,7 @@ impl SqlTemplate {
                     }
                     match Expression::compile_marked(source, *offset, site, |expression| take_word(dialect, expression))
                     {
-                        Ok((role, expression)) => parts.push(StatementPart::Expression(role, expression)),
+                        Ok((role, expression)) => parts.push(Part::Expression(role, expression)),
                         Err(found) => errors.extend(found),
                     }
                 }
@@ -61,75 +58,52 @@ impl SqlTemplate {
         if let Err(mistake) = places.finish() {
             errors.push(TemplateError::new(0, mistake));
         }
-        let is_empty = |part: &StatementPart| matches!(part, StatementPart::Text(text) if text.trim().is_empty());
+        let is_empty = |part: &Part<Role>| matches!(part, Part::Text(text) if text.trim().is_empty());
         if errors.is_empty() && parts.iter().all(is_empty) {
             errors.push(TemplateError::new(0, "the statement is empty"));
         }
-        if errors.is_empty() { Ok(Self { dialect, site: site.clone(), parts }) } else { Err(errors) }
+        if errors.is_empty() { Ok(Self { dialect, site: site.clone(), parts: Parts(parts) }) } else { Err(errors) }
     }
 
     /// Returns true if it begins, after comments, with one of these words in any case.
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
-        let Some(StatementPart::Text(text)) = self.parts.first() else { return false };
+        let Some(Part::Text(text)) = self.parts.0.first() else { return false };
         let word: String = behind_comments(self.dialect, text).chars().take_while(char::is_ascii_alphabetic).collect();
         words.iter().any(|known| known.eq_ignore_ascii_case(&word))
     }
 
     /// Returns true if its text contains a word, in any case.
     pub(crate) fn names(&self, word: &str) -> bool {
-        self.parts.iter().any(|part| matches!(part, StatementPart::Text(text) if has_word(text, word)))
+        self.parts.0.iter().any(|part| matches!(part, Part::Text(text) if has_word(text, word)))
     }
 
-    /// The granted names of a GRANT: those in front of its TO.
-    pub(crate) fn granted(&self) -> Vec<&Expression> {
-        if !self.begins_with(&["GRANT"]) {
-            return Vec::new();
-        }
-        let is_end = |part: &StatementPart| matches!(part, StatementPart::Text(text) if text.split_whitespace().any(|word| word.eq_ignore_ascii_case("to")));
-        let given = self.parts.iter().take_while(|part| !is_end(part)).filter_map(|part| match part {
-            StatementPart::Expression(role, expression) if role.is_name() => Some(expression),
-            _ => None,
-        });
-        given.collect()
-    }
-
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> FieldPaths {
-        self.expressions().map(Expression::fields).collect()
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.expressions().any(|expression| expression.reads(variable))
-    }
-
-    /// The expressions that name the changed resource. For a DELETE, all of them. For ALTER, DROP, UPDATE or
-    /// TRUNCATE, the first name, which may have several parts. An UPDATE selects its rows, so expressions after its
-    /// first WHERE count too.
-    pub(crate) fn changed_names(&self) -> impl Iterator<Item = &Expression> {
+    /// Visits the expressions in it.
+    ///
+    /// Those that name the changed resource are its address. For a DELETE, all of them are. For ALTER, DROP, UPDATE or
+    /// TRUNCATE, the first name is, which may have several parts. An UPDATE selects its rows, so expressions after its
+    /// first WHERE count too. A GRANT grants the names in front of its TO.
+    pub(crate) fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
         let is_whole = self.begins_with(&["delete"]);
         let named = self.begins_with(&["alter", "drop", "update", "truncate"]);
         let (chooses_rows, mut has_where) = (self.begins_with(&["update"]), false);
         let (mut is_open, mut has_begun) = (is_whole || named, false);
-        self.parts.iter().filter_map(move |part| match part {
-            StatementPart::Text(text) => {
-                is_open &= is_whole || !has_begun || text == ".";
-                has_where |= chooses_rows && has_word(text, "where");
-                None
+        let mut grants = self.begins_with(&["grant"]);
+        for part in &self.parts.0 {
+            match part {
+                Part::Text(text) => {
+                    is_open &= is_whole || !has_begun || text == ".";
+                    has_where |= chooses_rows && has_word(text, "where");
+                    grants &= !text.split_whitespace().any(|word| word.eq_ignore_ascii_case("to"));
+                }
+                Part::Expression(word, expression) => {
+                    has_begun |= word.is_name();
+                    let is_address = has_where || is_open && (is_whole || has_begun);
+                    let is_granted = grants && word.is_name();
+                    let role = if is_granted { steps::Role::Grant } else { steps::Role::Body };
+                    visit(if is_address { steps::Role::Address } else { role }, expression);
+                }
             }
-            StatementPart::Expression(role, expression) => {
-                has_begun |= role.is_name();
-                (has_where || is_open && (is_whole || has_begun)).then_some(expression)
-            }
-        })
-    }
-
-    fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        self.parts.iter().filter_map(|part| match part {
-            StatementPart::Expression(_, expression) => Some(expression),
-            StatementPart::Text(_) => None,
-        })
+        }
     }
 
     /// Renders the statement with a parameter for each value.
@@ -160,15 +134,7 @@ impl SqlTemplate {
         mut of_value: impl FnMut(&Value) -> Result<String, &'static str>,
     ) -> Result<String, EvaluationError> {
         let cost = Arc::<Cost>::default();
-        let mut rendered = String::new();
-        for part in &self.parts {
-            let (role, expression) = match part {
-                StatementPart::Text(text) => {
-                    rendered.push_str(text);
-                    continue;
-                }
-                StatementPart::Expression(role, expression) => (role, expression),
-            };
+        let write = |role: &Role, expression: &Expression| {
             let value = expression.evaluate_within(variables, &cost)?;
             let value = value.ok_or_else(|| {
                 self.site.error("an optional without value cannot stand in a statement; write .orValue(null)")
@@ -180,12 +146,18 @@ impl SqlTemplate {
                 Role::Account => mysql::literal::account(&value),
                 Role::Sql => value.as_str().map(str::to_owned).ok_or("sql takes a text"),
             };
-            rendered.push_str(&written.map_err(|mistake| self.site.error(mistake))?);
-            if rendered.len() > MAX_RENDERED_BYTES {
-                return Err(self.site.error(format!("the statement is larger than {MAX_RENDERED_BYTES} bytes")));
-            }
-        }
-        Ok(rendered)
+            written.map_err(|mistake| self.site.error(mistake))
+        };
+        self.parts.render(write, |length| match length {
+            0..=MAX_RENDERED_BYTES => Ok(()),
+            _ => Err(self.site.error(format!("the statement is larger than {MAX_RENDERED_BYTES} bytes"))),
+        })
+    }
+}
+
+impl Expressions for SqlTemplate {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.parts.visit(visit);
     }
 }
 

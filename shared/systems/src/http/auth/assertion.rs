@@ -10,9 +10,9 @@ use rustls::pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use crate::http::auth::without_line_end;
 use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_api::without_line_end;
 use drift_language::JwtClaims;
 
 /// The key of the Secret.
@@ -49,7 +49,7 @@ impl Assertion {
         request: &HttpRequest,
     ) -> Result<Self, CredentialError> {
         let host = request.host();
-        let key = |key: &str| secrets.credential(secret, key, &host).map(without_line_end);
+        let key = |key: &str| secrets.credential(secret, key, &host).map(|value| without_line_end(value).to_owned());
         let key_id = match key("keyId") {
             Err(CredentialError::NoKey { .. }) => None,
             other => Some(other?),

@@ -10,8 +10,9 @@ use url::form_urlencoded::Serializer;
 
 use crate::HttpOptions;
 use crate::http::auth::assertion::Assertion;
+use crate::http::auth::sensitive;
 use crate::http::auth::token_request::{Origin, TokenSource};
-use crate::http::auth::{sensitive, without_line_end};
+use drift_api::without_line_end;
 use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
 use drift_language::{Login, LoginBody};
 
@@ -31,7 +32,7 @@ pub(in crate::http) fn token_source(
     };
     let host = request.host();
     let text = |text: &str| match Login::key_of(text) {
-        Some(key) => secrets.credential(&login.secret, key, &host).map(without_line_end),
+        Some(key) => secrets.credential(&login.secret, key, &host).map(|value| without_line_end(value).to_owned()),
         None => Ok(text.to_owned()),
     };
     let mut headers = HeaderMap::new();

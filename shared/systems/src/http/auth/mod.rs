@@ -23,7 +23,7 @@ use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::guard::clock::time_of_day;
-use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
+use drift_api::{CredentialError, HttpRequest, LabelledSecrets, without_line_end};
 use drift_language::{Auth, AwsKeys, SecretKey};
 
 /// Keys of a Secret of type `kubernetes.io/basic-auth`.
@@ -109,11 +109,6 @@ pub(in crate::http) fn token_value(prefix: &str, token: &str) -> Option<HeaderVa
     let mut value = HeaderValue::from_str(&format!("{prefix}{token}")).ok().filter(|value| value.to_str().is_ok())?;
     value.set_sensitive(true);
     Some(value)
-}
-
-/// Removes the line end of Secrets made from files and by `echo`, which is not a part of the credential.
-pub(in crate::http) fn without_line_end(value: &SecretString) -> String {
-    value.expose_secret().trim_end_matches(['\r', '\n']).to_owned()
 }
 
 fn sensitive(value: &SecretString, name: &str, key: &str) -> Result<HeaderValue, CredentialError> {

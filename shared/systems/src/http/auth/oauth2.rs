@@ -13,7 +13,7 @@ use crate::HttpOptions;
 use crate::http::auth::assertion::Assertion;
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
-use crate::http::auth::without_line_end;
+use drift_api::without_line_end;
 use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
 use drift_language::{Grant, OAuth2};
 

@@ -1,5 +1,6 @@
 //! The token request, and the evaluation of its response.
 
+use crate::guard::failure::SystemFailure;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,9 +162,8 @@ impl TokenSource {
     pub(in crate::http) fn judge(&self, answer: Result<HttpReply, HttpFailure>, now: Timestamp) -> Fetched {
         let reply = match answer {
             Ok(reply) => reply,
-            Err(HttpFailure::NotConnected(cause) | HttpFailure::Unreachable(cause)) => {
-                return Fetched::unavailable(&format!("no connection to the token server: {cause}"));
-            }
+            Err(HttpFailure::NotConnected(cause)) => return not_connected(&cause),
+            Err(HttpFailure::System(SystemFailure::Unreachable(cause))) => return not_connected(cause),
             Err(failure) => return Fetched::Failed(failure, None),
         };
         match reply.status {
@@ -182,6 +182,10 @@ impl TokenSource {
             _ => unavailable(&reply, now),
         }
     }
+}
+
+fn not_connected(cause: &str) -> Fetched {
+    Fetched::unavailable(&format!("no connection to the token server: {cause}"))
 }
 
 fn unavailable(reply: &HttpReply, now: Timestamp) -> Fetched {

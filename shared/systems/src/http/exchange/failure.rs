@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::guard::connect_errors::{describe_io, describe_tls, is_drop};
 use crate::guard::dialling::AddressRefused;
+use crate::guard::failure::SystemFailure;
 use crate::refusal::ServerText;
 use drift_api::secrets::labelled_secrets::CredentialError;
 
@@ -20,12 +21,9 @@ pub enum HttpFailure {
     /// The text is fixed and contains no name, address or number.
     #[error("no connection: {0}")]
     NotConnected(String),
-    /// The connection broke, and no part of a response came. The text is fixed as above.
-    #[error("no connection: {0}")]
-    Unreachable(String),
-    /// The Secret is missing, not labelled for this program, lacks the key, or may not be sent to this host.
-    #[error("credential: {0}")]
-    CredentialUnavailable(String),
+    /// A failure that every kind of system can have. An unreachable server may have done what was requested.
+    #[error(transparent)]
+    System(#[from] SystemFailure),
     /// The token server rejects the credential, or may not get it. The request was not sent. No text here shows the words
     /// of the server, which are kept for the reason of a correction that sends nothing.
     #[error("credential: {0}")]
@@ -41,28 +39,22 @@ pub enum HttpFailure {
         /// The remaining pause.
         wait: Duration,
     },
-    /// The host's address is in a network that the request must not use. Nothing was sent.
-    #[error("{host} is not asked: {AddressRefused}")]
-    AddressRefused {
-        /// Host and port, as in the URL.
-        host: String,
-    },
 }
 
 impl From<CredentialError> for HttpFailure {
     fn from(error: CredentialError) -> Self {
-        Self::CredentialUnavailable(error.to_string())
+        Self::System(error.into())
     }
 }
 
 impl HttpFailure {
     pub(in crate::http) fn of(error: &reqwest::Error, host: String) -> Self {
         if causes(error).any(|cause| cause.is::<AddressRefused>()) {
-            return Self::AddressRefused { host };
+            return SystemFailure::AddressRefused { host }.into();
         }
-        let text = describe(error).to_owned();
+        let text = describe(error);
         let is_unsent = error.is_connect() || error.is_dns() || error.is_builder() || was_not_looked_at(error);
-        if is_unsent { Self::NotConnected(text) } else { Self::Unreachable(text) }
+        if is_unsent { Self::NotConnected(text.to_owned()) } else { SystemFailure::Unreachable(text).into() }
     }
 }
 

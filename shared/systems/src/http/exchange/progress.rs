@@ -4,6 +4,7 @@
 //! The deadline excludes waits for a token, because a token server has its own deadline, and its slowness must not count
 //! against the host.
 
+use crate::guard::failure::SystemFailure;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +27,9 @@ pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<
             let pause = asked_pause(reply.status, &reply.headers, now);
             Some(pause.map_or(HostReply::Answer, HostReply::AskedToWait))
         }
-        Err(HttpFailure::NotConnected(_) | HttpFailure::Unreachable(_)) => Some(HostReply::Unreachable),
+        Err(HttpFailure::NotConnected(_) | HttpFailure::System(SystemFailure::Unreachable(_))) => {
+            Some(HostReply::Unreachable)
+        }
         // Nothing was sent there.
         Err(_) => None,
     }

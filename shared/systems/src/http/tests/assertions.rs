@@ -1,5 +1,6 @@
 //! Signed assertions, in token requests and in log-ins.
 
+use crate::guard::failure::SystemFailure;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
@@ -46,7 +47,10 @@ async fn a_signed_assertion_gets_a_token_for_many_requests() {
     assert_eq!(identity.requests().len(), 2);
     store.store(secrets(&[("signer", &[("privateKey", "canary")])]).load_full());
     let failure = status(&sender, &api, &auth).await.unwrap_err();
-    assert!(matches!(&failure, HttpFailure::CredentialUnavailable(text) if !text.contains("canary")), "{failure:?}");
+    assert!(
+        matches!(&failure, HttpFailure::System(SystemFailure::CredentialUnavailable(text)) if !text.contains("canary")),
+        "{failure:?}"
+    );
     assert_eq!(identity.requests().len(), 2);
 }
 
@@ -75,6 +79,9 @@ async fn a_signed_log_in_gets_a_token() {
 
     store.store(secrets(&[("app", &[("privateKey", "canary")])]).load_full());
     let failure = status(&sender, &api, &auth).await.unwrap_err();
-    assert!(matches!(&failure, HttpFailure::CredentialUnavailable(text) if !text.contains("canary")), "{failure:?}");
+    assert!(
+        matches!(&failure, HttpFailure::System(SystemFailure::CredentialUnavailable(text)) if !text.contains("canary")),
+        "{failure:?}"
+    );
     assert_eq!(identity.requests().len(), 1);
 }

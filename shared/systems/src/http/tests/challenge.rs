@@ -1,5 +1,6 @@
 //! Tokens of the server that a host names in its 401 response.
 
+use crate::guard::failure::SystemFailure;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -214,7 +215,10 @@ async fn a_host_may_move_to_another_token_server() {
 async fn a_named_address_of_machines_is_not_dialled() {
     let auth = challenge(&["169.254.169.254"]);
     let cases = [
-        ("https://169.254.169.254/token", Err(HttpFailure::AddressRefused { host: "169.254.169.254:443".to_owned() })),
+        (
+            "https://169.254.169.254/token",
+            Err(HttpFailure::System(SystemFailure::AddressRefused { host: "169.254.169.254:443".to_owned() })),
+        ),
         ("http://169.254.169.254/token", refused("the host names a token server without TLS")),
         ("http://auth.example/token", refused(ELSEWHERE)),
         ("file:///etc/passwd", refused("the host names no token server that could be asked")),
@@ -261,8 +265,11 @@ async fn the_owner_of_the_secret_names_both_hosts() {
         let sender = HttpSender::new(Arc::new(ArcSwap::from_pointee(secrets)), "drift-poller");
         status(&sender, &server.url("/a"), &auth).await
     };
-    let refused =
-        |host: &str| Err(HttpFailure::CredentialUnavailable(format!("Secret reader may not be sent to {host}")));
+    let refused = |host: &str| {
+        Err(HttpFailure::System(SystemFailure::CredentialUnavailable(format!(
+            "Secret reader may not be sent to {host}"
+        ))))
+    };
     assert_eq!(outcome(&of_identity).await, refused(&of_server));
     assert_eq!(outcome(&of_server).await, refused(&of_identity));
     assert_eq!(identity.requests().len(), 0);

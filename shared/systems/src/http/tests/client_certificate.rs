@@ -1,5 +1,6 @@
 //! Authentication with a client certificate.
 
+use crate::guard::failure::SystemFailure;
 use std::sync::{Arc, Mutex};
 
 use rustls::RootCertStore;
@@ -97,7 +98,11 @@ async fn half_a_rotation_leaves_the_certificate_in_use() {
     store.store(secrets(&[("ca", &[("ca.crt", bundle)])]).load_full());
     let outcome = send(&sender, &get(&https(&server)), &options).await;
     let gone = "Secret own does not exist or is not labelled for this program".to_owned();
-    assert_eq!(outcome.err(), Some(HttpFailure::CredentialUnavailable(gone)), "one that was taken away is used");
+    assert_eq!(
+        outcome.err(),
+        Some(HttpFailure::System(SystemFailure::CredentialUnavailable(gone))),
+        "one that was taken away is used"
+    );
 }
 
 #[tokio::test]
@@ -112,7 +117,10 @@ async fn without_a_trusted_certificate_there_is_no_answer() {
     let ca_alone = Tls { certificate: None, ..both.clone() };
     for tls in [&both, &ca_alone] {
         let outcome = send(&sender, &get(&https(&server)), &HttpOptions { tls: Some(tls), ..plain() }).await;
-        assert!(matches!(&outcome, Err(HttpFailure::NotConnected(_) | HttpFailure::Unreachable(_))), "{outcome:?}");
+        assert!(
+            matches!(&outcome, Err(HttpFailure::NotConnected(_) | HttpFailure::System(SystemFailure::Unreachable(_)))),
+            "{outcome:?}"
+        );
     }
 }
 
@@ -133,6 +141,6 @@ async fn a_certificate_that_cannot_be_used_is_told() {
     for (own, text) in cases {
         let sender = HttpSender::new(secrets(&[ca, ("own", own)]), "drift-poller");
         let outcome = send(&sender, &get("https://127.0.0.1:1/"), &HttpOptions { tls: Some(&tls), ..plain() }).await;
-        assert_eq!(outcome.err(), Some(HttpFailure::CredentialUnavailable(text.to_owned())));
+        assert_eq!(outcome.err(), Some(HttpFailure::System(SystemFailure::CredentialUnavailable(text.to_owned()))));
     }
 }

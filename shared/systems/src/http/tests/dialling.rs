@@ -1,5 +1,6 @@
 //! Addresses are checked for every connection, regardless of earlier resolutions of a name.
 
+use crate::guard::failure::SystemFailure;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +38,7 @@ impl Resolve for Names {
 }
 
 fn refused(host: &str) -> HttpFailure {
-    HttpFailure::AddressRefused { host: host.to_owned() }
+    HttpFailure::System(SystemFailure::AddressRefused { host: host.to_owned() })
 }
 
 fn chosen(url: &str) -> HttpRequest {

@@ -19,6 +19,7 @@ mod socket;
 mod tls;
 mod tokens;
 
+use crate::guard::failure::SystemFailure;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +76,6 @@ fn not_connected(text: &str) -> Option<HttpFailure> {
 }
 
 /// The connection ended without an answer, so the server may have acted on the request.
-fn unreachable(text: &str) -> Option<HttpFailure> {
-    Some(HttpFailure::Unreachable(text.to_owned()))
+fn unreachable(text: &'static str) -> Option<HttpFailure> {
+    Some(HttpFailure::System(SystemFailure::Unreachable(text)))
 }

@@ -1,5 +1,6 @@
 //! Tokens of an identity server.
 
+use crate::guard::failure::SystemFailure;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -218,8 +219,11 @@ async fn the_owner_names_who_gets_the_token() {
         assert_eq!(sender.has_credential(&get(&api.url("/")), &options).is_ok(), hosts.contains(','));
         status(&sender, &api, &auth).await
     };
-    let refused =
-        |host: &str| Err(HttpFailure::CredentialUnavailable(format!("Secret client may not be sent to {host}")));
+    let refused = |host: &str| {
+        Err(HttpFailure::System(SystemFailure::CredentialUnavailable(format!(
+            "Secret client may not be sent to {host}"
+        ))))
+    };
     assert_eq!(outcome(&of_identity).await, refused(&of_api));
     assert_eq!(outcome(&of_api).await, refused(&of_identity));
     assert_eq!(identity.requests().len(), 0);

@@ -1,5 +1,6 @@
 //! Requests through a unix socket.
 
+use crate::guard::failure::SystemFailure;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -95,7 +96,7 @@ async fn a_secret_goes_through_a_socket_that_its_owner_named() {
     };
     let host = format!("unix:{}", path.display());
     let text = format!("Secret s may not be sent to {host}");
-    assert_eq!(outcome("docker.example").await, Err(HttpFailure::CredentialUnavailable(text)));
+    assert_eq!(outcome("docker.example").await, Err(HttpFailure::System(SystemFailure::CredentialUnavailable(text))));
     assert_eq!(outcome(&host).await, Ok(()));
     let sent = base64::prelude::BASE64_STANDARD.encode("ann:x");
     assert!(heads.lock().unwrap().concat()[0].contains(&format!("authorization: Basic {sent}\r\n")));

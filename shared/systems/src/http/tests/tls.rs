@@ -1,5 +1,6 @@
 //! Private CAs.
 
+use crate::guard::failure::SystemFailure;
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
@@ -164,7 +165,7 @@ async fn with_an_unusable_bundle_nothing_is_sent() {
     ];
     for (store, text) in cases {
         let outcome = send(&HttpSender::new(store, "drift-poller"), &get(&https(&server)), &options).await;
-        assert_eq!(outcome.err(), Some(HttpFailure::CredentialUnavailable(text.to_owned())));
+        assert_eq!(outcome.err(), Some(HttpFailure::System(SystemFailure::CredentialUnavailable(text.to_owned()))));
     }
     assert_eq!(server.connections(), 0);
 }

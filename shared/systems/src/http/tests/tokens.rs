@@ -1,5 +1,6 @@
 //! Tokens of projected files, token exchanges and log-ins.
 
+use crate::guard::failure::SystemFailure;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -104,10 +105,10 @@ async fn each_request_has_the_current_projected_token() {
 async fn a_missing_projected_token_sends_nothing() {
     let (folder, api) = (tempfile::tempdir().unwrap(), Server::answering(ok("{}")).await);
     let sender = sender(&folder, store());
-    let expected = Err(HttpFailure::CredentialUnavailable(format!(
+    let expected = Err(HttpFailure::System(SystemFailure::CredentialUnavailable(format!(
         "projected token {} does not exist; mount it as a projected volume with a serviceAccountToken",
         folder.path().join("api").display()
-    )));
+    ))));
     for auth in [auth("{serviceAccountToken: {name: api}}"), exchange(&api, "")] {
         let options = HttpOptions { auth: Some(&auth), ..plain() };
         assert_eq!(sender.has_credential(&get(&api.url("/")), &options), expected.clone().map(|_: u16| ()));
@@ -127,7 +128,7 @@ async fn a_projected_token_goes_to_no_chosen_host() {
     for auth in [auth("{serviceAccountToken: {name: api}}"), exchange(&api, "")] {
         let options = HttpOptions { auth: Some(&auth), ..plain() };
         let failure = send(&sender, &chosen, &options).await.unwrap_err();
-        assert_eq!(failure, HttpFailure::CredentialUnavailable(expected.clone()));
+        assert_eq!(failure, HttpFailure::System(SystemFailure::CredentialUnavailable(expected.clone())));
     }
     assert!(api.requests().is_empty());
 }
@@ -246,8 +247,11 @@ async fn the_owner_names_who_gets_a_log_in() {
         let secrets = [("login".to_owned(), LabelledSecret::new(Some(hosts), data))].into_iter().collect();
         status(&sender(&folder, Arc::new(ArcSwap::from_pointee(secrets))), &api, &auth).await
     };
-    let refused =
-        |host: &str| Err(HttpFailure::CredentialUnavailable(format!("Secret login may not be sent to {host}")));
+    let refused = |host: &str| {
+        Err(HttpFailure::System(SystemFailure::CredentialUnavailable(format!(
+            "Secret login may not be sent to {host}"
+        ))))
+    };
     assert_eq!(outcome(&of_identity).await, refused(&of_api));
     assert_eq!(outcome(&of_api).await, refused(&of_identity));
     assert!(identity.requests().is_empty());

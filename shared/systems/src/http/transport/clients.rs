@@ -2,6 +2,7 @@
 //!
 //! Only requests with the same trusted roots and the same allowed addresses share connections.
 
+use crate::guard::failure::SystemFailure;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -87,7 +88,7 @@ impl ClientStore {
     ) -> Result<Arc<Clients>, HttpFailure> {
         let rules = DialRules { has_chosen_host: request.has_chosen_host, allowed: options.allow_networks.to_vec() };
         if !rules.allow_literal(request) {
-            return Err(HttpFailure::AddressRefused { host: request.host() });
+            return Err(HttpFailure::System(SystemFailure::AddressRefused { host: request.host() }));
         }
         let mut key = ClientKey { trust: Trust::Nobody, certificate: None, rules, socket: request.socket.clone() };
         if key.socket.is_some() || request.url.scheme() == "http" {
@@ -208,7 +209,7 @@ impl ClientKey {
             }
             _ => return HttpFailure::NotConnected(error.to_string()),
         };
-        HttpFailure::CredentialUnavailable(text)
+        HttpFailure::System(SystemFailure::CredentialUnavailable(text))
     }
 }
 

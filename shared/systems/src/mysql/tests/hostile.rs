@@ -1,5 +1,6 @@
 //! Servers that do not follow the protocol: none stops the program, fills its memory or gets the password.
 
+use crate::guard::failure::SystemFailure;
 use std::time::Duration;
 
 use serde_json::json;
@@ -29,26 +30,32 @@ async fn the_honest_server_of_these_tests_is_read() {
 
 #[tokio::test]
 async fn an_announced_number_of_columns_reserves_nothing() {
-    let too_many = Err(SqlFailure::Unreadable("it has more than 4,096 columns"));
+    let too_many = Err(SqlFailure::System(SystemFailure::Unreadable("it has more than 4,096 columns")));
     for count in [4_097, 200_000, 1 << 56, u64::MAX - 1] {
         assert_eq!(executed(move || framed([number(count)])).await, too_many, "{count}");
         let first = Script::answering(QUERY, move || framed([number(count)]));
         assert_eq!(asked(first).await, too_many, "{count}");
     }
-    assert_eq!(executed(|| framed([number(0)])).await, Err(SqlFailure::Unreadable("it has no columns")));
+    assert_eq!(
+        executed(|| framed([number(0)])).await,
+        Err(SqlFailure::System(SystemFailure::Unreadable("it has no columns")))
+    );
 }
 
 #[tokio::test]
 async fn long_column_definitions_are_not_kept() {
     let long = || column(0xfd, &vec![b'a'; LARGEST - 100]);
     let endless = move || framed([number(200)].into_iter().chain(std::iter::repeat_with(long).take(200)));
-    assert_eq!(executed(endless).await, Err(SqlFailure::Unreadable("its columns are described by more than 1 MiB")));
+    assert_eq!(
+        executed(endless).await,
+        Err(SqlFailure::System(SystemFailure::Unreadable("its columns are described by more than 1 MiB")))
+    );
     let endless = move || {
         let statement = b"\0\x01\0\0\0\xff\xff\0\0\0\0\0".to_vec();
         framed([statement].into_iter().chain(std::iter::repeat_with(long)))
     };
     let many = asked(Script::answering(PREPARE, endless)).await;
-    assert_eq!(many, Err(SqlFailure::Unreadable("it has more than 4,096 columns")));
+    assert_eq!(many, Err(SqlFailure::System(SystemFailure::Unreadable("it has more than 4,096 columns"))));
 }
 
 #[tokio::test]
@@ -57,17 +64,21 @@ async fn endless_rows_end_at_the_limit() {
         |row: Vec<u8>| framed(result(&[column(0xfd, b"a")], &[]).into_iter().take(3).chain(std::iter::repeat(row)));
     for row in [b"\0\0\0".to_vec(), b"\0\x04".to_vec(), [&b"\0\0\xfd\0\0\x01"[..], &[b'a'; 65_536]].concat()] {
         let short = row.len().min(3);
-        assert_eq!(executed(move || rows(row.clone())).await, Err(SqlFailure::Unreadable(TOO_LARGE)), "{short}");
+        assert_eq!(
+            executed(move || rows(row.clone())).await,
+            Err(SqlFailure::System(SystemFailure::Unreadable(TOO_LARGE))),
+            "{short}"
+        );
     }
     // One row of many packets.
     let endless = move || {
         let head = framed(result(&[column(0xfd, b"a")], &[]).into_iter().take(3));
         Box::new(head.chain((4..).map(|number| frame(number, &vec![0; LARGEST])))) as Parts
     };
-    assert_eq!(executed(endless).await, Err(SqlFailure::Unreadable(TOO_LARGE)));
+    assert_eq!(executed(endless).await, Err(SqlFailure::System(SystemFailure::Unreadable(TOO_LARGE))));
     assert_eq!(
         Server::start(Script::answering(EXECUTE, endless)).await.ask(Some(1)).await.map(drop),
-        Err(SqlFailure::Unreadable(TOO_LARGE))
+        Err(SqlFailure::System(SystemFailure::Unreadable(TOO_LARGE)))
     );
 }
 
@@ -75,7 +86,7 @@ async fn endless_rows_end_at_the_limit() {
 async fn a_server_that_wants_a_file_gets_none() {
     for command in [QUERY, EXECUTE] {
         let server = Server::start(Script::answering(command, || framed([b"\xfb/etc/passwd".to_vec()]))).await;
-        let failure = SqlFailure::Unreadable("the server asks for a file of this program");
+        let failure = SqlFailure::System(SystemFailure::Unreadable("the server asks for a file of this program"));
         assert_eq!(server.ask(None).await, Err(failure));
         let last = server.received().pop().unwrap();
         assert_eq!(last[0], command, "{last:?}");
@@ -103,7 +114,11 @@ async fn an_error_is_a_number_and_a_state() {
 async fn types_that_no_result_has_are_refused() {
     for kind in [0x11, 0x12, 0x13, 0x14, 0xf3] {
         let rows = executed(move || framed(result(&[column(kind, b"a")], &[b"\0\0\x01a".to_vec()]))).await;
-        assert_eq!(rows, Err(SqlFailure::Unreadable("a column is of a type that no result has")), "{kind}");
+        assert_eq!(
+            rows,
+            Err(SqlFailure::System(SystemFailure::Unreadable("a column is of a type that no result has"))),
+            "{kind}"
+        );
     }
 }
 

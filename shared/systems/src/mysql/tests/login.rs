@@ -1,5 +1,6 @@
 //! The ways to log in.
 
+use crate::guard::failure::SystemFailure;
 use std::sync::Arc;
 
 use mysql_common::constants::CapabilityFlags;
@@ -93,7 +94,10 @@ async fn tls_may_carry_the_password() {
     assert_ne!(flags(&received[0]) & CapabilityFlags::CLIENT_CONNECT_WITH_DB.bits(), 0);
     assert_eq!(received[2], [PASSWORD.as_bytes(), b"\0"].concat());
     let untrusted = server.open("verify-full").await.map(drop);
-    assert_eq!(untrusted, Err(SqlFailure::Unreachable("TLS: the certificate's issuer is not trusted")));
+    assert_eq!(
+        untrusted,
+        Err(SqlFailure::System(SystemFailure::Unreachable("TLS: the certificate's issuer is not trusted")))
+    );
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod login;
 mod server;
 mod sessions;
 
+use crate::guard::failure::SystemFailure;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
@@ -25,7 +26,7 @@ async fn a_refused_address_is_not_dialled() {
     let port = listener.local_addr().unwrap().port();
     let rules = DialRules { has_chosen_host: true, allowed: Vec::new() };
     let failure = failure(port, "disable", &rules).await;
-    assert_eq!(failure, SqlFailure::AddressRefused { host: format!("127.0.0.1:{port}") });
+    assert_eq!(failure, SqlFailure::System(SystemFailure::AddressRefused { host: format!("127.0.0.1:{port}") }));
     let accepted = std::future::poll_fn(|context| std::task::Poll::Ready(listener.poll_accept(context).is_ready()));
     assert!(!accepted.await, "the address was dialled");
 }
@@ -36,7 +37,7 @@ async fn a_server_that_is_not_there_is_unreachable() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let refused = failure(port, "disable", &DialRules::default()).await;
-    assert_eq!(refused, SqlFailure::Unreachable("the connection was refused"));
+    assert_eq!(refused, SqlFailure::System(SystemFailure::Unreachable("the connection was refused")));
 }
 
 #[tokio::test]
@@ -57,7 +58,10 @@ async fn a_server_without_tls_gets_no_password() {
         sent
     });
     let failure = failure(port, "verify-full", &DialRules::default()).await;
-    assert_eq!(failure, SqlFailure::Unreachable("the server has no TLS; sslmode disable connects without"));
+    assert_eq!(
+        failure,
+        SqlFailure::System(SystemFailure::Unreachable("the server has no TLS; sslmode disable connects without"))
+    );
     // At most COM_QUIT, which is one byte behind its header.
     assert!(served.await.unwrap().len() <= 5);
 }

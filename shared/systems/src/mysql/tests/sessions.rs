@@ -1,5 +1,6 @@
 //! Reads and writes over one session.
 
+use crate::guard::failure::SystemFailure;
 use std::time::Duration;
 
 use serde_json::json;
@@ -96,7 +97,10 @@ async fn a_result_that_is_not_read_ends_the_session() {
         (Script::answering(EXECUTE, nothing), "it has no columns"),
     ] {
         let mut session = Server::start(script).await.open("disable").await.unwrap();
-        assert_eq!(ask(&mut session, "SELECT 1", &[], None).await, Err(SqlFailure::Unreadable(expected)));
+        assert_eq!(
+            ask(&mut session, "SELECT 1", &[], None).await,
+            Err(SqlFailure::System(SystemFailure::Unreadable(expected)))
+        );
         assert!(session.has_ended());
     }
 }
@@ -108,7 +112,10 @@ async fn each_statement_is_prepared() {
     assert_eq!(run(&mut session, &["GRANT a", "GRANT b"]).await, Ok(()));
     assert_eq!(commands(&server), ["22 GRANT a", "23", "25", "22 GRANT b", "23"]);
     let counted = run(&mut session, &["GRANT ?"]).await.unwrap_err();
-    assert_eq!(counted.failure, SqlFailure::Unreadable("a `?` in the statement reads as a parameter"));
+    assert_eq!(
+        counted.failure,
+        SqlFailure::System(SystemFailure::Unreadable("a `?` in the statement reads as a parameter"))
+    );
 }
 
 /// As of a procedure that selects.
@@ -131,14 +138,14 @@ async fn the_results_of_a_statement_are_thrown_away() {
 async fn endless_results_end() {
     let endless = || framed(std::iter::repeat([OK_AND_MORE, &[b'a'; 60_000]].concat()));
     let server = Server::start(Script::answering(EXECUTE, endless)).await;
-    let failure = SqlFailure::Unreadable("the results of the statement are larger than 16 MiB");
+    let failure = SqlFailure::System(SystemFailure::Unreadable("the results of the statement are larger than 16 MiB"));
     let mut session = server.open("disable").await.unwrap();
     assert_eq!(run(&mut session, &["CALL a"]).await.map_err(|ended| ended.failure), Err(failure));
     assert!(session.has_ended());
     let mut settings = Script::answering(QUERY, endless);
     assert_eq!(
         Server::start(settings.clone()).await.open("disable").await.err(),
-        Some(SqlFailure::Unreadable("larger than 64 KiB"))
+        Some(SqlFailure::System(SystemFailure::Unreadable("larger than 64 KiB")))
     );
     settings.login = std::sync::Arc::new(|| parts([vec![0xff, 0x10, 4, b'#']]));
     assert!(Server::start(settings).await.open("disable").await.is_err());

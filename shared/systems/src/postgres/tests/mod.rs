@@ -2,6 +2,7 @@
 
 mod server;
 
+use crate::guard::failure::SystemFailure;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -148,7 +149,7 @@ async fn a_session_that_lacks_a_schema_is_refused() {
     for searched in ["nowhere", "nowhere, app", "app, nowhere"] {
         let client = Client::searching(&server, searched);
         let sentence = "search_path names the schema nowhere, which does not exist or which the role may not use";
-        let refused = SqlFailure::CredentialUnavailable(sentence.to_owned());
+        let refused = SqlFailure::System(SystemFailure::CredentialUnavailable(sentence.to_owned()));
         assert_eq!(client.query().await, Err(refused.clone()), "{searched}");
         assert_eq!(client.run(&["SELECT 1".to_owned()]).await, Err(refused), "{searched}");
     }
@@ -163,10 +164,14 @@ async fn endless_types_end_the_query_alone() {
         let (hostile, honest) = (Server::start(types).await, Server::start(Types::Known).await);
         let (first, second) = (Client::of(&hostile), Client::of(&honest));
         let (failed, answered) = tokio::join!(first.query(), second.query());
-        assert_eq!(failed, Err(SqlFailure::Unreadable(TOO_MANY_TYPES)), "{types:?}");
+        assert_eq!(failed, Err(SqlFailure::System(SystemFailure::Unreadable(TOO_MANY_TYPES))), "{types:?}");
         assert_eq!(answered, Ok(vec![json!({"c0": 1})]), "{types:?}");
         assert!(hostile.look_ups() < 200, "{types:?}: {} look-ups", hostile.look_ups());
-        assert_eq!(first.query().await, Err(SqlFailure::Unreadable(TOO_MANY_TYPES)), "{types:?}");
+        assert_eq!(
+            first.query().await,
+            Err(SqlFailure::System(SystemFailure::Unreadable(TOO_MANY_TYPES))),
+            "{types:?}"
+        );
         assert_eq!(hostile.connections(), 2, "{types:?}");
     }
 }
@@ -178,7 +183,7 @@ async fn endless_types_end_the_correction_alone() {
         let (hostile, honest) = (Server::start(types).await, Server::start(Types::Known).await);
         let (first, second) = (Client::of(&hostile), Client::of(&honest));
         let (failed, done) = tokio::join!(first.run(&statements), second.run(&statements));
-        assert_eq!(failed, Err(SqlFailure::Unreadable(TOO_MANY_TYPES)), "{types:?}");
+        assert_eq!(failed, Err(SqlFailure::System(SystemFailure::Unreadable(TOO_MANY_TYPES))), "{types:?}");
         assert_eq!(done, Ok(()), "{types:?}");
     }
 }

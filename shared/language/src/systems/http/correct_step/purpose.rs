@@ -21,6 +21,16 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// The purpose of the steps of an action.
+    pub(crate) fn of(action: &str) -> Self {
+        match action {
+            "create" => Self::Creating,
+            "update" => Self::Updating,
+            "delete" => Self::Deleting,
+            _ => Self::Replacing,
+        }
+    }
+
     /// The keys of its steps.
     pub(super) fn keys(self) -> Vec<&'static str> {
         let own: &[&str] = match self {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{Destination, HttpStep, Target};
+use crate::{Destination, HttpStep, Step as _, Target};
 
 const TARGET: &str = r#"apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
@@ -27,12 +27,12 @@ fn parse(text: &str) -> Result<Target, Vec<String>> {
 fn steps_are_read_as_they_are_written() {
     let target = parse(TARGET).unwrap();
     let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
-    let [found, set] = http.update.as_slice() else { panic!("{:?}", http.update) };
+    let [found, set] = http.steps.update.as_slice() else { panic!("{:?}", http.steps.update) };
     assert_eq!(found.name.as_deref(), Some("found"));
     assert!(found.looks_up() && !set.looks_up());
     assert!(set.request.may_vary() && !found.request.may_vary());
     assert!(set.accept.contains(304) && !found.accept.contains(304));
-    assert!(http.steps().all(|step: &HttpStep| step.when.is_none()));
+    assert!(http.steps.iter().all(|step: &HttpStep| step.when.is_none()));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_header_without_value_is_an_error() {
         let object = serde_json::json!({"metadata": {"name": "x"}, "spec": spec});
         let steps = serde_json::json!({"found": {"headers": {}, "body": {"id": "1"}}});
         let variables = crate::cel::Variables { steps: Some(&steps), ..crate::cel::Variables::of_object(&object) };
-        let request = http.update[1].request.render(&variables);
+        let request = http.steps.update[1].request.render(&variables);
         request.map(|request| request.headers.len()).map_err(|error| error.to_string())
     };
     let optional = "an optional without value cannot stand inside a text; write .orValue(…)";
@@ -69,7 +69,7 @@ fn a_post_looks_up_where_the_target_says_so() {
         let post = format!("method: POST, {written}body: {{query: x}}");
         let target = parse(&TARGET.replace("method: GET", &post)).unwrap();
         let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
-        assert_eq!(http.update[0].looks_up(), expected, "{written}");
+        assert_eq!(http.steps.update[0].looks_up(), expected, "{written}");
     }
 }
 
@@ -80,7 +80,7 @@ fn a_step_has_the_time_that_it_says() {
         let target = parse(&TARGET.replace("method: PUT,", &format!("method: PUT, {written}"))).unwrap();
         let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
         let expected = milliseconds.map(Duration::from_millis);
-        assert_eq!(http.steps().map(|step| step.timeout).collect::<Vec<_>>(), [None, expected, None], "{written}");
+        assert_eq!(http.steps.iter().map(|step| step.timeout).collect::<Vec<_>>(), [None, expected, None], "{written}");
     }
 }
 
@@ -290,7 +290,7 @@ fn in_a_replacement_only_a_deletion_takes_what_is_gone() {
     let text = TARGET.replace("desired: {a: \"${self.spec.a}\"}", rule).replace("delete:", replace);
     let target = parse(&text).unwrap();
     let Some(Destination::Http(http)) = &target.correct.destination else { panic!("no steps") };
-    let [delete, create] = http.replace.as_slice() else { panic!("{:?}", http.replace) };
+    let [delete, create] = http.steps.replace.as_slice() else { panic!("{:?}", http.steps.replace) };
     assert!(delete.accept.contains(404) && delete.done_on.contains(404) && !delete.done_on.contains(200));
     assert!(!create.accept.contains(404) && create.done_on.contains(200));
 }

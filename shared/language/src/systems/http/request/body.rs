@@ -4,9 +4,8 @@ use http::HeaderValue;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use crate::cel::{EvaluationError, Expression, Site, TextTemplate, ValueTemplate, Variables};
+use crate::cel::{EvaluationError, Expression, Expressions, Site, TextTemplate, ValueTemplate, Variables};
 use crate::yaml::{Content, Fields, Reader, read_expression, read_value};
-use drift_api::object::field_paths::FieldPaths;
 
 /// The keys of a body. A request has at most one of them.
 pub(crate) const BODY_KEYS: &[&str] = &["body", "form", "text", "xml"];
@@ -85,25 +84,13 @@ impl Body {
     }
 
     /// The expressions in it, each with its path in a JSON body or a form. Others have no paths.
-    pub(crate) fn expressions(&self) -> Vec<(Vec<&str>, &Expression)> {
+    pub(crate) fn placed_expressions(&self) -> Vec<(Vec<&str>, &Expression)> {
         let mut found = Vec::new();
         match self {
             Self::Json(tree) | Self::Form(tree) => tree.root().collect_expressions(&mut Vec::new(), &mut found),
-            Self::Text(text) | Self::Xml(text) => {
-                found.extend(text.expressions().map(|expression| (Vec::new(), expression)));
-            }
-            Self::Raw(bytes) => found.push((Vec::new(), bytes)),
+            other => other.visit(&mut |expression| found.push((Vec::new(), expression))),
         }
         found
-    }
-
-    /// Returns true if it reads a variable of the language.
-    pub(crate) fn reads(&self, variable: &str) -> bool {
-        match self {
-            Self::Json(tree) | Self::Form(tree) => tree.reads(variable),
-            Self::Text(text) | Self::Xml(text) => text.reads(variable),
-            Self::Raw(bytes) => bytes.reads(variable),
-        }
     }
 
     /// Renders the parts that read none of the unknown variables, to find their errors.
@@ -117,14 +104,14 @@ impl Body {
             Self::Text(_) | Self::Xml(_) | Self::Raw(_) => Ok(()),
         }
     }
+}
 
-    /// The fields under `self` that it reads.
-    #[must_use]
-    pub fn fields(&self) -> FieldPaths {
+impl Expressions for Body {
+    fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         match self {
-            Self::Json(tree) | Self::Form(tree) => tree.fields(),
-            Self::Text(text) | Self::Xml(text) => text.fields(),
-            Self::Raw(bytes) => bytes.fields().clone(),
+            Self::Json(tree) | Self::Form(tree) => tree.visit(visit),
+            Self::Text(text) | Self::Xml(text) => text.visit(visit),
+            Self::Raw(bytes) => visit(bytes),
         }
     }
 }
