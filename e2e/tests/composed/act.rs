@@ -181,7 +181,7 @@ impl Acting {
             });
             return None;
         };
-        let response = answer.ok_or(HttpFailure::System(SystemFailure::Unreachable("no answer".into())));
+        let response = answer.ok_or(HttpFailure::System(SystemFailure::Unreachable("no answer")));
         let reply = Reply::Http { response, sent: SecretValues::default() };
         let (outcome, is_last) = judge(asked, request, reply.clone(), scene.clock);
         // Retries depend on the whole correction: an accepted step proves nothing while others are pending.
