@@ -146,7 +146,13 @@ impl Execution {
     fn still_stands(&self) -> bool {
         let is_put = self.correction().is_some_and(|correction| correction.put_finalizer);
         let needs_finalizer = is_put || self.decided_on.has_finalizer();
-        still_stands(&self.decided_on, &self.object) && (self.object.has_finalizer() || !needs_finalizer)
+        let claim = |object: &LeanObject| object.conditions.correction_status().claim;
+        // Another writer may have removed the record during a look-up. It is restored first.
+        let is_stripped = !self.progress.claimed
+            && claim(&self.decided_on).is_some_and(|claimed| claim(&self.object) != Some(claimed));
+        still_stands(&self.decided_on, &self.object)
+            && (self.object.has_finalizer() || !needs_finalizer)
+            && !is_stripped
     }
 
     fn send(&mut self, index: usize) -> Step {

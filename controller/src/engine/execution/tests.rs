@@ -6,7 +6,7 @@ use serde_json::json;
 use super::script::{Event, Execution, Prepared, Rendered, Step};
 use super::*;
 use crate::engine::corrections::{Action, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};
-use crate::engine::fixtures::{bare_object, correction};
+use crate::engine::fixtures::{bare_object, correction, owns, set_corrected, status};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 
 mod for_each;
@@ -175,6 +175,25 @@ fn nothing_is_made_once_the_finalizer_is_gone() {
     update.next(ACCEPTED);
     update.next(READY);
     assert_eq!(update.next(Event::Read(Ok(Some(bare())))), Step::End(ExecutionEnd::CalledOff));
+}
+
+#[test]
+fn a_record_that_is_removed_during_a_look_up_is_restored_first() {
+    let mut owner = *state(2);
+    let record = status(7, owns("db")).keeping(CorrectedReason::CorrectionApplied, "created", Some(3));
+    set_corrected(&mut owner.conditions, &record);
+    let read = |owner: &LeanObject| Event::Read(Ok(Some(Box::new(owner.clone()))));
+    let mut update = Execution::new(owner.clone(), Decision::Correct(Box::new(correction(Action::Update))));
+    update.next(Event::Begin);
+    update.next(read(&owner));
+    let answer = decided(&update);
+    update.next(answer);
+    update.next(Event::Prepared(Prepared::Ready(plan("lw"))));
+    update.next(READY);
+    update.next(ACCEPTED);
+    assert_eq!(update.next(READY), Step::ReadAgain);
+    assert_eq!(update.clone().next(read(&owner)), send(1, true));
+    assert_eq!(update.next(read(&state(3))), Step::End(ExecutionEnd::CalledOff));
 }
 
 #[test]
