@@ -60,7 +60,7 @@ use drift_api::{CorrectionStatus, LeanObject, Moment, ObjectView};
 use crate::engine::correction_limits::Taken;
 use crate::engine::corrections::{Action, Correction, FailedStep, Held, Outcome, Reach, Uncertainty};
 use crate::engine::decide::decision::Decision;
-use crate::engine::input::Now;
+use crate::engine::now::Now;
 use crate::engine::rendering::{Request, Requests, Unrenderable};
 use correction_record::CorrectionRecord;
 use progress::Progress;
@@ -443,11 +443,6 @@ impl Execution {
     }
 }
 
-#[cfg(test)]
-mod script;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod state_table;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

@@ -1,29 +1,9 @@
 //! The inputs of a target's engine.
 
-use std::time::Duration;
-
-use drift_api::{LeanObject, Moment, Uid};
+use drift_api::{LeanObject, Uid};
 use drift_language::TargetState;
-use jiff::Timestamp;
 
 use super::execution::Event;
-
-/// Both clocks at the time of a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Now {
-    /// Monotonic clock; all delays are measured with it.
-    pub moment: Moment,
-    /// Wall clock, as the time since 1970.
-    pub wall: Duration,
-}
-
-impl Now {
-    /// Returns wall time as a date.
-    #[must_use]
-    pub fn timestamp(self) -> Timestamp {
-        Timestamp::UNIX_EPOCH.saturating_add(self.wall).unwrap_or(Timestamp::MAX)
-    }
-}
 
 /// One event for the engine.
 #[derive(Debug)]

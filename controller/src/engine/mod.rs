@@ -9,13 +9,15 @@ mod effect;
 pub mod execution;
 mod input;
 pub mod memory;
+mod now;
 pub mod objects;
 pub mod rendering;
 mod shared_state;
 mod target;
 
 pub use effect::{Effect, Report};
-pub use input::{Input, Now};
+pub use input::Input;
+pub use now::Now;
 pub use shared_state::SharedState;
 pub use target::Target;
 

@@ -18,7 +18,8 @@ use drift_api::{Attestation, Fifo, LeanObject, Moment, Uid, WorkQueue};
 use drift_language::{Mode, TargetState};
 
 use super::effect::{Effect, Report};
-use super::input::{Input, Now};
+use super::input::Input;
+use super::now::Now;
 use super::shared_state::SharedState;
 use crate::engine::correction_limits::Room;
 use crate::engine::corrections::Held;

@@ -15,7 +15,7 @@ use drift_kube::{CallSlot, KillPoint, ObjectWriter};
 use drift_language::Target;
 use tokio::sync::mpsc;
 
-use crate::engine::execution::{Event, Operation, Sending};
+use crate::engine::execution::{Event, Operation, Probes, Sending};
 use crate::run::metrics::Metrics;
 use crate::run::notices::Announcer;
 use crate::run::requests::{FollowedJob, HostPlace, RequestSender, SendContext};
@@ -47,6 +47,8 @@ pub struct Run<'a> {
     executor: &'a Executor,
     /// Place at the host of the first request.
     place: Option<HostPlace>,
+    /// Probes of unresponsive hosts, for the next requests.
+    probes: Probes,
     /// Call slot of the last read or write, for the next one.
     call: Option<CallSlot>,
     /// Job that is being followed.
@@ -66,8 +68,8 @@ impl Executor {
 
     /// Creates an execution before its first operation.
     #[must_use]
-    pub const fn begin(&self) -> Run<'_> {
-        Run { executor: self, place: None, call: None, job: None, told_of_refusal: false }
+    pub fn begin(&self) -> Run<'_> {
+        Run { executor: self, place: None, probes: Probes::new(), call: None, job: None, told_of_refusal: false }
     }
 }
 
@@ -91,7 +93,7 @@ impl Run<'_> {
             }
             Operation::Write(write) => {
                 if !write.precedes_request() {
-                    self.place = None;
+                    (self.place, self.probes) = (None, Probes::new());
                 }
                 self.write(object, &write).await
             }
@@ -131,6 +133,7 @@ impl Run<'_> {
         self.call = None;
         let Executor { requests, target, writer, .. } = self.executor;
         let Sending { request, begins, checked_host, probes } = sending;
+        self.probes.extend(probes);
         let context = SendContext {
             sender: requests,
             target,
@@ -139,7 +142,7 @@ impl Run<'_> {
             begins,
             checked_host,
             place: self.place.take(),
-            probes,
+            probes: &mut self.probes,
         };
         reach(KillPoint::ControllerBeforeStep);
         let event = context.send(request, &mut self.job).await;

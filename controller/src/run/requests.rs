@@ -64,8 +64,8 @@ pub struct SendContext<'s> {
     pub checked_host: Option<String>,
     /// Place at the host of the first request.
     pub place: Option<HostPlace>,
-    /// Probes of unresponsive hosts.
-    pub probes: Probes,
+    /// Probes of unresponsive hosts, for this and the next requests.
+    pub probes: &'s mut Probes,
 }
 
 impl SendContext<'_> {

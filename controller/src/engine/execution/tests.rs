@@ -3,13 +3,15 @@ use drift_api::{CorrectedReason, JobStage, ObjectRef, StatusFields, UnseenCreate
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::script::{Event, Execution, Prepared, Rendered, Step};
 use super::*;
 use crate::engine::corrections::{Action, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};
 use crate::engine::fixtures::{bare_object, correction, owns, set_corrected, status};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
+use script::{Event, Execution, Prepared, Rendered, Step};
 
 mod for_each;
+pub(super) mod script;
+mod state_table;
 
 /// A first create that still needs the finalizer and the claim.
 fn first_create() -> Execution {

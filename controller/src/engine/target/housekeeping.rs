@@ -8,7 +8,7 @@ use drift_language::TargetState;
 use super::Target;
 use crate::engine::corrections::Held;
 use crate::engine::effect::Report;
-use crate::engine::input::Now;
+use crate::engine::now::Now;
 use crate::engine::shared_state::SharedState;
 
 /// Interval of housekeeping, which detects changes without an input, such as an expired attestation.

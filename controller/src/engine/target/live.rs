@@ -6,7 +6,7 @@ use super::Target;
 use crate::engine::correction_limits::{Place, Taken};
 use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
-use crate::engine::input::Now;
+use crate::engine::now::Now;
 use crate::engine::shared_state::SharedState;
 
 impl<P: SharedState> Target<P> {

@@ -9,7 +9,7 @@ use crate::engine::corrections::{Correction, Held};
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::execution::{Destinations, Event, ExecutionEnd, Interrupt, Means, News, Probes, Step};
-use crate::engine::input::Now;
+use crate::engine::now::Now;
 use crate::engine::objects::object_store::{Handover, ObjectStore};
 use crate::engine::rendering::{Requests, Unrenderable, requests};
 use crate::engine::shared_state::SharedState;

@@ -13,7 +13,7 @@ use crate::engine::corrections::Held;
 use crate::engine::decide::decision::Decision;
 use crate::engine::effect::Report;
 use crate::engine::execution::{Execution, ExecutionEnd};
-use crate::engine::input::Now;
+use crate::engine::now::Now;
 use crate::engine::shared_state::SharedState;
 
 /// Delay after an object could not be read, written or locked.

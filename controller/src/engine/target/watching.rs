@@ -6,8 +6,8 @@ use super::Target;
 use crate::engine::corrections::Held;
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::effect::{Effect, Report};
-use crate::engine::input::Now;
 use crate::engine::memory::ObjectMemory;
+use crate::engine::now::Now;
 use crate::engine::objects::claimant::claimant_of;
 use crate::engine::shared_state::SharedState;
 

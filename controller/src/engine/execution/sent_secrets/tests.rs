@@ -1,6 +1,6 @@
 use super::*;
 use crate::engine::corrections::{Action, Correction, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};
-use crate::engine::execution::script::{Event, Execution, Prepared, Rendered, Step};
+use crate::engine::execution::tests::script::{Event, Execution, Prepared, Rendered, Step};
 use crate::engine::execution::{ExecutionEnd, Write};
 use crate::engine::fixtures::{bare_object, correction, owns, status};
 use crate::engine::rendering::plan::{Plan, PlannedStep};

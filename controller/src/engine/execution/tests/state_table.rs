@@ -16,7 +16,7 @@ use crate::engine::fixtures::{bare_object, correction};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
 
 /// The file with the table.
-const FILE: &str = include_str!("../execution.rs");
+const FILE: &str = include_str!("../../execution.rs");
 
 /// Most events of one correction: more of them only repeat pauses.
 const LONGEST: usize = 16;

@@ -9,10 +9,10 @@ use std::time::Duration;
 use drift_api::{LeanObject, Moment, ObjectRef, ResourceName};
 use jiff::Timestamp;
 
-use super::{Destinations, ExecutionEnd, Failure, Interrupt, Means, Operation, Probes, Stage, Write};
+use super::super::{Destinations, ExecutionEnd, Failure, Interrupt, Means, Operation, Probes, Stage, Write};
 use crate::engine::corrections::{Correction, Doubt, StepAnswer, StepOutcome};
 use crate::engine::decide::decision::Decision;
-use crate::engine::input::Now;
+use crate::engine::now::Now;
 use crate::engine::rendering::{Plan, Reply, Request, Requests, Unrenderable};
 
 /// What follows an event. `Prepare` and `Render` are points at which the script decides.
@@ -103,10 +103,10 @@ impl Execution {
         format!("{:?} {:?} {:?} {:?} {step:?}", execution.stage, execution.progress, execution.object, execution.due)
     }
 
-    fn play(&self) -> (super::Execution, Step) {
+    fn play(&self) -> (super::super::Execution, Step) {
         let script = Script::of(&self.events, self.lacks_input);
         let (object, decision) = (self.object.clone(), self.decision.clone());
-        let (mut execution, mut step) = super::Execution::begin(object, decision, &script, Now::default());
+        let (mut execution, mut step) = super::super::Execution::begin(object, decision, &script, Now::default());
         for event in &self.events {
             step = match event.clone() {
                 // They are in the script.
@@ -116,7 +116,7 @@ impl Execution {
                 }
                 Event::Waited(interrupt) => match execution.end_pause(interrupt, Now::default()) {
                     Some(step) => step,
-                    None => execution.next(super::Event::Dismissed, Now::default()),
+                    None => execution.next(super::super::Event::Dismissed, Now::default()),
                 },
                 event => execution.next(passed(event), Now::default()),
             };
@@ -128,28 +128,28 @@ impl Execution {
 }
 
 /// Returns the event as the shell returns it. An answer is in the script.
-fn passed(event: Event) -> super::Event {
+fn passed(event: Event) -> super::super::Event {
     match event {
-        Event::Read(read) => super::Event::Read(read),
-        Event::HoldersRead { is_claimed } => super::Event::HoldersRead { is_claimed },
-        Event::Written(written) => super::Event::Written(written),
-        Event::Answered(_) => super::Event::Replied(Reply::TimedOut { is_sent: true }),
-        Event::NotSent => super::Event::NotSent,
-        Event::CutOff => super::Event::CutOff,
-        _ => super::Event::Dismissed,
+        Event::Read(read) => super::super::Event::Read(read),
+        Event::HoldersRead { is_claimed } => super::super::Event::HoldersRead { is_claimed },
+        Event::Written(written) => super::super::Event::Written(written),
+        Event::Answered(_) => super::super::Event::Replied(Reply::TimedOut { is_sent: true }),
+        Event::NotSent => super::super::Event::NotSent,
+        Event::CutOff => super::super::Event::CutOff,
+        _ => super::super::Event::Dismissed,
     }
 }
 
-fn shown(execution: &super::Execution, step: super::Step) -> Step {
+fn shown(execution: &super::super::Execution, step: super::super::Step) -> Step {
     match step {
-        super::Step::Decide => Step::Decide,
-        super::Step::Pause => Step::Pause(execution.due.unwrap_or_default() - Moment::START),
-        super::Step::End(end) => Step::End(end),
-        super::Step::Do(Operation::Read(_)) => Step::Read,
-        super::Step::Do(Operation::ReadAgain) => Step::ReadAgain,
-        super::Step::Do(Operation::ReadHolders(holders, resource)) => Step::ReadHolders(holders, resource),
-        super::Step::Do(Operation::Write(write)) => Step::Write(write),
-        super::Step::Do(Operation::Send(sending)) => match execution.stage {
+        super::super::Step::Decide => Step::Decide,
+        super::super::Step::Pause => Step::Pause(execution.due.unwrap_or_default() - Moment::START),
+        super::super::Step::End(end) => Step::End(end),
+        super::super::Step::Do(Operation::Read(_)) => Step::Read,
+        super::super::Step::Do(Operation::ReadAgain) => Step::ReadAgain,
+        super::super::Step::Do(Operation::ReadHolders(holders, resource)) => Step::ReadHolders(holders, resource),
+        super::super::Step::Do(Operation::Write(write)) => Step::Write(write),
+        super::super::Step::Do(Operation::Send(sending)) => match execution.stage {
             Stage::Sending(index) => Step::Send { index, begins: sending.begins },
             _ => unreachable!("a request is sent in no other stage"),
         },
