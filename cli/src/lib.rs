@@ -20,7 +20,6 @@ mod kinds;
 mod ownership;
 mod rbac;
 mod request;
-mod session;
 mod suspend;
 mod targets;
 mod version;

@@ -12,8 +12,8 @@ use super::candidates::follow;
 use crate::cluster::{TargetsSettings, block_on, each_object};
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
-use crate::session::Session;
 use crate::targets::known_kinds;
+use crate::targets::session::Session;
 
 /// Time that a person waits for an answer to a press of the tab key.
 const PATIENCE: Duration = Duration::from_secs(2);

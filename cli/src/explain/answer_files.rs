@@ -12,7 +12,8 @@ use drift_systems::{HttpReply, RecordedExchange, ReplyBody, SentCredentials, cou
 use http::{HeaderMap, StatusCode};
 
 use super::explanation::Explanation;
-use super::holds::{Facts, stated_holds};
+use super::facts::Facts;
+use super::holds::stated_holds;
 use super::masker::Masker;
 use super::polling::{Polled, first_request};
 use super::requests::session_values::session_values;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::answers::Answer;
 use super::deleting::Deletion;
-use super::holds::{Facts, action};
+use super::facts::{Facts, action};
 use crate::targets::status_writes::StatusWrites;
 use drift_api::printable::printable;
 use drift_poller::engine::object::deletion::ending_of;

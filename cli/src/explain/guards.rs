@@ -16,7 +16,7 @@ use drift_controller::engine::memory::ObjectMemory;
 use drift_language::{Target, TargetState};
 use jiff::Timestamp;
 
-use super::holds::Facts;
+use super::facts::Facts;
 
 /// Every guard that holds the object if the verdict of just now stood on it, then what the verdict on it lacks.
 pub(super) fn guards(facts: Facts<'_>, is_attested: bool, now: Timestamp) -> Vec<Hold> {

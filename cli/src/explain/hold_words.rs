@@ -9,7 +9,7 @@ use drift_language::Target;
 use drift_poller::engine::judgement::confirmation::NEEDED_TO_FLIP;
 use jiff::Timestamp;
 
-use super::holds::{Facts, Unattested, action};
+use super::facts::{Facts, Unattested, action};
 use crate::ownership::{Dispute, stepped_back};
 
 /// What the sentences are made of.

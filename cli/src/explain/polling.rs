@@ -14,7 +14,7 @@ use drift_language::Target;
 use drift_systems::{Databases, HttpSender, ProjectedTokens, RecordedExchange, RecordedExchanges, SentCredentials};
 
 use crate::ending::CommandError;
-use crate::session::Session;
+use crate::targets::session::Session;
 use drift_poller::engine::judgement::finding::{Failure, Finding};
 use drift_poller::engine::judgement::observation::Observation;
 use drift_poller::engine::judgement::rendered::{Rendered, rule_error};

@@ -13,7 +13,7 @@ use drift_language::{
 };
 use serde_json::Value;
 
-use super::holds::{Facts, action};
+use super::facts::{Facts, action};
 use super::items::{named, of_items};
 use super::masker::Masker;
 use super::requests::{credential, http_lines};

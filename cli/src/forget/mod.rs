@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{SHIPPED_NAMESPACE, block_on, each_object, get, is_selected, kind_of, unanswered};
 use crate::ending::{CommandError, ExitStatus};
-use crate::session::Session;
+use crate::targets::session::Session;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:

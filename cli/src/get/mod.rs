@@ -27,7 +27,7 @@ use crate::cluster::{PlaceSettings, TargetsSettings, block_on, each_object, warn
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
-use crate::session::Session;
+use crate::targets::session::Session;
 use crate::targets::{KnownKind, known_kinds};
 use held::LeaseHolds;
 use listed_targets::ListedTargets;

@@ -20,8 +20,8 @@ use crate::cluster::{SHIPPED_NAMESPACE, block_on, read_object};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::names::ServedKind;
 use crate::kinds::resolved;
-use crate::session::Session;
 use crate::targets::known::LeaseNotes;
+use crate::targets::session::Session;
 
 /// Pause between two reads of an object. Most polls take longer, and a person does not notice it.
 const READ_EVERY: Duration = Duration::from_millis(500);

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::{SHIPPED_NAMESPACE, block_on, unanswered, warn};
 use crate::ending::{CommandError, ExitStatus};
-use crate::session::Session;
 use crate::targets::known::{EditDoubt, doubt_of_brake};
+use crate::targets::session::Session;
 
 /// Shown at the end of `--help` of `suspend`.
 pub(crate) const SUSPEND_EXAMPLES: &str = "Examples:

@@ -10,7 +10,7 @@ use super::{FoundObject, find_object};
 use crate::cluster::{PlaceSettings, TargetsSettings, warn};
 use crate::ending::CommandError;
 use crate::kinds::named_objects::one_object;
-use crate::session::Session;
+use crate::targets::session::Session;
 
 /// An object and its target, whose present text is active.
 pub(crate) struct ActiveObject {

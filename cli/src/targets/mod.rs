@@ -5,6 +5,7 @@
 pub(crate) mod active;
 pub(crate) mod known;
 pub(crate) mod leases;
+pub(crate) mod session;
 pub(crate) mod status_writes;
 mod unselecting;
 

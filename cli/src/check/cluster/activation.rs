@@ -26,8 +26,8 @@ use crate::check::document::{Document, Severity};
 use crate::check::report::{Report, Waited, check};
 use crate::cluster::{each_object, kind_of};
 use crate::ending::CommandError;
-use crate::session::Session;
 use crate::targets::known::LeaseNotes;
+use crate::targets::session::Session;
 
 /// Pause between two reads of the ConfigMaps and the Lease. The poller renews the Lease every 3 s.
 const READ_EVERY: Duration = Duration::from_secs(1);

@@ -23,7 +23,7 @@ use crate::check::written_kinds::check_with;
 use crate::cluster::{connect, each_object};
 use crate::ending::CommandError;
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
-use crate::session::Session;
+use crate::targets::session::Session;
 use dry_run::try_write;
 use target_findings::TargetFindings;
 use troubles::{missing_targets, rate_trouble, scope_changes, secret_doubt, secret_trouble};

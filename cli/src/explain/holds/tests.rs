@@ -1,12 +1,15 @@
 //! What holds a correction, one thing after the other.
 
 use super::*;
-use drift_api::condition::{ObservedReason, Tag};
+use drift_api::LeanObject;
+use drift_api::condition::{ObservedReason, Tag, Verdict};
 use drift_api::names::{
     ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, GIVE_UP_ANNOTATION, HELD_CORRECTIONS_ANNOTATION,
     PAUSED_ANNOTATION, UNWRITTEN_ANNOTATION,
 };
+use drift_language::Target;
 use drift_language::fixtures::proxies::{TEXT, target};
+use serde_json::Value;
 use serde_json::json;
 
 const NOW: &str = "2026-01-01T00:00:30Z";

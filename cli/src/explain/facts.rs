@@ -1,0 +1,74 @@
+//! The facts about one object from which `explain` tells what holds it.
+
+use drift_api::condition::{ConditionStatus, Verdict};
+use drift_api::object::LeanObject;
+use drift_api::unwritten::Doubt;
+use drift_language::{Action, Target};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::targets::leases::{attestations, unwritten};
+
+/// One object with its target and its verdict.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'f> {
+    /// The target.
+    pub target: &'f Target,
+    /// True if it is one of the cluster, and not tried from a file.
+    pub is_deployed: bool,
+    /// The object.
+    pub object: &'f LeanObject,
+    /// Verdict of a poll just now.
+    pub verdict: &'f Verdict,
+}
+
+impl Facts<'_> {
+    /// Returns true if there is something to correct.
+    #[must_use]
+    pub fn is_drifted(&self) -> bool {
+        self.verdict.status() == ConditionStatus::True
+    }
+}
+
+/// The programs' Leases, as they were read just now: `None` if there is none, or why it cannot be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Leases {
+    /// The poller's.
+    pub(crate) poller: Result<Option<Value>, String>,
+    /// The controller's.
+    pub(crate) controller: Result<Option<Value>, String>,
+}
+
+impl Leases {
+    /// Returns what the poller's Lease says against the condition of an object of a target.
+    pub(crate) fn doubt_of(&self, target: &str, object: &LeanObject, now: Timestamp) -> Option<Doubt> {
+        let lease = self.poller.as_ref().ok()?.as_ref();
+        let attested = attestations(lease, now)?;
+        Doubt::of(&object.id, attested.get(target), unwritten(lease, now).get(target)).filter(|_| !object.deleting)
+    }
+}
+
+#[cfg(test)]
+impl Default for Leases {
+    fn default() -> Self {
+        Self { poller: Ok(None), controller: Ok(None) }
+    }
+}
+
+/// Returns the action of a correction of this verdict.
+#[must_use]
+pub(crate) fn action(facts: Facts<'_>) -> Action {
+    let Facts { target, object, verdict, .. } = facts;
+    if object.deleting {
+        return Action::Delete;
+    }
+    target.correct.actions().against(verdict.reason, verdict.tag.replace)
+}
+
+/// Why the poller does not attest what stands on an object.
+#[derive(Clone, Debug)]
+pub(super) struct Unattested {
+    pub(super) sentence: String,
+    /// True if the API server does not take the poller's verdict.
+    pub(super) is_unwritten: bool,
+}
