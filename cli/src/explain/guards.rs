@@ -89,7 +89,7 @@ fn ownership(target: &Target, object: &LeanObject, record: &CorrectionStatus) ->
     }
 }
 
-/// What the verdict that stands on the object lacks for a correction.
+/// Returns what the current verdict of the object lacks for a correction.
 fn lacking(target: &Target, object: &LeanObject, is_attested: bool, now: Timestamp) -> Option<Hold> {
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
     let is_drift = current.is_some_and(|current| current.reason.status() == ConditionStatus::True);

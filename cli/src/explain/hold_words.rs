@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::facts::{Facts, Unattested, action};
 use crate::ownership::{Dispute, stepped_back};
 
-/// What the sentences are made of.
+/// The facts from which the sentences are made.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'w> {
     pub(super) facts: Facts<'w>,

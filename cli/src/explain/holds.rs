@@ -33,8 +33,8 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     held
 }
 
-/// What of this the target and the object say by themselves. A manifest that no poller has seen has no conditions yet: then nothing
-/// follows from them.
+/// Returns the holds that the target and the object show by themselves. A manifest that no poller has seen has no
+/// conditions yet, so nothing follows from them.
 #[must_use]
 pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
     told(facts, None, now)
@@ -74,7 +74,7 @@ fn of_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<Strin
     holds.into_iter().map(|hold| hold.sentence).collect()
 }
 
-/// That the poller's Lease cannot be read, so that nobody knows what it attests.
+/// Returns the sentence for a Lease of the poller that cannot be read, so that its attestations are unknown.
 fn unknown_attestations(facts: Facts<'_>, leases: &Leases) -> Option<String> {
     let why = leases.poller.as_ref().err().filter(|_| facts.is_deployed && !facts.object.deleting)?;
     Some(format!("the poller's attestations are not known: {why}"))
@@ -109,7 +109,7 @@ fn unattested(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<Unatt
     }
 }
 
-/// That the poller goes by another text of the target: what was found just now by this one is not what it says.
+/// Returns the sentence for a poller that has another text of the target, so that its verdict may differ from this one.
 fn other_text(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<String> {
     let attestations = attestations(leases.poller.as_ref().ok()?.as_ref(), now).filter(|_| facts.is_deployed)?;
     let attestation = attestations.get(&facts.target.name)?;

@@ -20,7 +20,7 @@ use super::markup::without_secret_elements;
 /// Differences that are shown one by one: as many as a person can page through.
 const MAX_LINES: usize = 1_000;
 
-/// What is hidden in one place.
+/// Hides secret values in the texts of one place.
 #[derive(Clone, Copy)]
 pub(super) struct Masker<'m> {
     /// Credentials of the read.
@@ -44,12 +44,12 @@ impl<'m> Masker<'m> {
         Self { names: names_credential, ..Self::of_object(None) }
     }
 
-    /// The same without the credentials of a read.
+    /// Also hides the credentials of a read.
     pub(super) fn hiding_credentials(self, subject: Subject<'m>) -> Self {
         Self { credentials: subject.credentials.map(|credentials| credentials.values()), ..self }
     }
 
-    /// The same without these session credentials.
+    /// Also hides these session credentials.
     pub(super) fn hiding_sessions(self, sessions: &'m SecretValues) -> Self {
         Self { sessions: Some(sessions), ..self }
     }

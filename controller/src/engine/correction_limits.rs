@@ -88,7 +88,7 @@ struct TakenPlace {
 }
 
 impl Place {
-    /// Passes the place to the executor of the correction. It is free again once the executor drops it.
+    /// Passes the place to the execution of the correction. It is free again once the execution drops it.
     pub fn hand_over(&mut self) -> Option<Taken> {
         self.taken.take()
     }

@@ -40,9 +40,9 @@
 //! - **Put the finalizer** and **claim** come right before the first external write. The claim is the record before
 //!   sending: a new leader finds it, and a poll comes first. An update of an owned resource sends without both.
 //! - **Read again** follows a look-up, because a look-up may take long.
-//! - **Send** repeats for each step. A request that the target skips is not sent. **Not sent** means that the program stops
-//!   or the Lease is not fresh. **Cut off** means that this happened while the request ran, so the claim stays for the
-//!   next leader.
+//! - **Send** repeats for each step. A request that the target skips is not sent. **Not sent** means that the program
+//!   stops or the Lease is not fresh. **Cut off** means that this happened while the request ran, so the claim stays for
+//!   the next leader.
 //! - **Record** goes on until the outcome is on the object. A pause holds no place at a host or in the target's limits.
 
 mod correction_record;
@@ -69,7 +69,7 @@ use sending::unrendered;
 
 pub use end::ExecutionEnd;
 pub use step::{
-    Destinations, Event, Failure, Interrupt, Means, News, Operation, Probes, Purpose, Sending, Step, Write,
+    Destinations, Event, Failure, Interrupt, News, Operation, Probes, ProgramView, Purpose, Sending, Step, Write,
 };
 
 /// Interval in which a correction that sends secrets checks if the Secrets are listed. Listing takes a second at the
@@ -138,7 +138,7 @@ impl Execution {
     /// Begins the execution of a decision that was made on `object`. The object is read live before an external write and
     /// before a finalizer is removed. Other writes test the state that they were decided on.
     #[must_use]
-    pub fn begin(object: LeanObject, decision: Decision, means: &dyn Means, now: Now) -> (Self, Step) {
+    pub fn begin(object: LeanObject, decision: Decision, view: &dyn ProgramView, now: Now) -> (Self, Step) {
         let mut execution = Self {
             decision,
             decided_on: object.clone(),
@@ -159,9 +159,9 @@ impl Execution {
             stall: None,
         };
         let step = match execution.decision.clone() {
-            Decision::Correct(_) => execution.check(means),
+            Decision::Correct(_) => execution.check(view),
             Decision::ReleaseFinalizer { .. } => Step::Do(Operation::Read(None)),
-            decision => execution.carry_out(decision, means),
+            decision => execution.carry_out(decision, view),
         };
         (execution, step)
     }
@@ -253,23 +253,23 @@ impl Execution {
         &mut self,
         object: LeanObject,
         (decision, taken): (Decision, Option<Taken>),
-        means: &dyn Means,
+        view: &dyn ProgramView,
         now: Now,
     ) -> Step {
         self.now = now;
         self.taken = taken;
         self.decided_on = object.clone();
         self.object = object;
-        self.carry_out(decision, means)
+        self.carry_out(decision, view)
     }
 
-    fn carry_out(&mut self, decision: Decision, means: &dyn Means) -> Step {
+    fn carry_out(&mut self, decision: Decision, view: &dyn ProgramView) -> Step {
         let write = match &decision {
             Decision::Nothing(_) | Decision::Wait { .. } => return self.end(ExecutionEnd::Nothing),
             Decision::Correct(correction) => {
                 self.progress.noted = correction.before.secrets.clone();
                 self.decision = decision;
-                return self.prepare(means);
+                return self.prepare(view);
             }
             Decision::TakeUp { resource, holders, .. } => {
                 let read = Operation::ReadHolders(holders.clone(), resource.clone());
@@ -277,8 +277,8 @@ impl Execution {
                 self.decision = decision;
                 return if has_holders { Step::Do(read) } else { self.take_up(false) };
             }
-            Decision::WriteStatus(status) => Write::Status(status.clone(), Purpose::Word),
-            Decision::PutFinalizer => Write::PutFinalizer,
+            Decision::WriteStatus(status) => Write::Status(status.clone(), Purpose::Other),
+            Decision::PutFinalizer => Write::PutFinalizer(Purpose::Other),
             Decision::ReleaseFinalizer { left_behind } => Write::ReleaseFinalizer { left_behind: *left_behind },
         };
         self.decision = decision;
@@ -286,9 +286,9 @@ impl Execution {
     }
 
     /// Reads the object of a correction, unless an input of its requests is missing.
-    fn check(&mut self, means: &dyn Means) -> Step {
-        let destinations = match self.render(means) {
-            Some(Ok(requests)) => Some(means.destinations(requests)).filter(|found| found.missing.is_none()),
+    fn check(&mut self, view: &dyn ProgramView) -> Step {
+        let destinations = match self.render(view) {
+            Some(Ok(requests)) => Some(view.destinations(requests)).filter(|found| found.missing.is_none()),
             _ => None,
         };
         match destinations {
@@ -302,21 +302,21 @@ impl Execution {
 
     /// Renders the requests, and checks if they may be sent, before anything is written or sent. An object that was not
     /// read live because something was missing is decided on again once nothing is missing.
-    fn prepare(&mut self, means: &dyn Means) -> Step {
+    fn prepare(&mut self, view: &dyn ProgramView) -> Step {
         let now = self.now.moment;
-        let (destinations, plan) = match self.render(means) {
+        let (destinations, plan) = match self.render(view) {
             None => return self.end(ExecutionEnd::Postponed(now + UNTIL_SECRETS_ARE_LISTED)),
             Some(Err(why)) => {
                 self.news.push(News::Unsendable(why.to_string()));
                 let step = FailedStep { label: why.label.clone(), reach: Reach::Unsent };
                 return self.record(unrendered(step, why.uncertainty()));
             }
-            Some(Ok(requests)) => (means.destinations(requests), requests.plan()),
+            Some(Ok(requests)) => (view.destinations(requests), requests.plan()),
         };
-        if !means.may_begin() {
+        if !view.may_begin() {
             return self.end(ExecutionEnd::CalledOff);
         }
-        match means.take_probes(&destinations.hosts, now) {
+        match view.take_probes(&destinations.hosts, now) {
             Ok(probes) => self.probes = probes,
             Err(until) => return self.end(ExecutionEnd::Postponed(until)),
         }
@@ -340,7 +340,7 @@ impl Execution {
 
     /// Returns the requests of the correction; `None` until the Secrets are listed. Earlier ones are reused if none of
     /// their inputs can have changed; a Secret that is sent may have changed.
-    fn render(&mut self, means: &dyn Means) -> Option<Result<&dyn Requests, Unrenderable>> {
+    fn render(&mut self, view: &dyn ProgramView) -> Option<Result<&dyn Requests, Unrenderable>> {
         let Decision::Correct(correction) = &self.decision else { return None };
         let is_same = |rendered: &Rendered| {
             rendered.view == self.object.view
@@ -349,7 +349,7 @@ impl Execution {
         };
         if !self.requests.as_ref().is_some_and(is_same) {
             self.requests = None;
-            match means.requests(&self.object, correction)? {
+            match view.requests(&self.object, correction)? {
                 Ok(requests) => {
                     let (view, correction) = (self.object.view.clone(), correction.clone());
                     self.requests = Some(Rendered { requests, view, correction });
@@ -366,7 +366,7 @@ impl Execution {
             Decision::TakeUp { status, .. } if !is_claimed => {
                 let status = status.clone();
                 self.decision = Decision::WriteStatus(status.clone());
-                self.write(Stage::Writing, Write::Status(status, Purpose::Word))
+                self.write(Stage::Writing, Write::Status(status, Purpose::Other))
             }
             _ => self.end(ExecutionEnd::StillTaken),
         }

@@ -4,9 +4,9 @@ mod holds_report;
 mod housekeeping;
 mod live;
 mod operation_results;
+mod reported_causes;
 mod scope_wait;
 mod supervision;
-mod told_causes;
 mod unreadable;
 mod watching;
 
@@ -31,9 +31,9 @@ use crate::engine::objects::held_objects::{HeldCounts, TargetHeld};
 use crate::engine::objects::object_store::{Handover, ObjectStore, SharedFacts};
 use crate::engine::objects::waiting_lines::Lines;
 use housekeeping::{HOUSEKEEPING, Schedule};
+use reported_causes::ReportedCauses;
 use scope_wait::ScopeWait;
 use supervision::Underway;
-use told_causes::ToldCauses;
 use unreadable::Unreadable;
 
 /// Maximum concurrent executions of one target that are no corrections and wait only for the API server. Without
@@ -64,7 +64,7 @@ pub struct Target<P> {
     /// Ordered by uid, so that the same inputs give the same effects.
     under_way: BTreeMap<Uid, Underway>,
     unreadable: Unreadable,
-    told_causes: ToldCauses,
+    reported_causes: ReportedCauses,
     held: HeldCounts,
     /// Deletions that wait for this program.
     deletions: Deletions,
@@ -102,7 +102,7 @@ impl<P: SharedState> Target<P> {
             unproved: Fifo::default(),
             under_way: BTreeMap::new(),
             unreadable: Unreadable::default(),
-            told_causes: ToldCauses::default(),
+            reported_causes: ReportedCauses::default(),
             held: HeldCounts::default(),
             deletions: Deletions::default(),
             reported_deletions: HashSet::new(),

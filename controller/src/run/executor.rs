@@ -21,7 +21,7 @@ use crate::run::notices::Announcer;
 use crate::run::requests::{FollowedJob, HostPlace, RequestSender, SendContext};
 use crate::run::secrets::Secrets;
 
-/// Executes decisions for the objects of one target.
+/// Performs operations for the objects of one target.
 #[derive(Clone, Debug)]
 pub struct Executor {
     /// Target of the decisions.
@@ -85,10 +85,12 @@ impl Run<'_> {
                 None => Event::Dismissed,
             },
             Operation::ReadAgain => {
+                self.call = None;
                 let call = self.executor.writer.slots.enter().await;
                 self.read(object, call).await
             }
             Operation::ReadHolders(holders, resource) => {
+                (self.place, self.probes) = (None, Probes::new());
                 Event::HoldersRead { is_claimed: self.is_claimed(&holders, &resource).await }
             }
             Operation::Write(write) => {
@@ -141,7 +143,7 @@ impl Run<'_> {
             object: &object.id,
             begins,
             checked_host,
-            place: self.place.take(),
+            place: &mut self.place,
             probes: &mut self.probes,
         };
         reach(KillPoint::ControllerBeforeStep);

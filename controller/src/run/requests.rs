@@ -58,12 +58,14 @@ pub struct SendContext<'s> {
     pub writer: &'s ObjectWriter,
     /// Corrected object.
     pub object: &'s ObjectId,
-    /// True for the first external write. It is not sent during shutdown or while the host asks for a delay.
+    /// True until an external write was accepted. Such a request is not sent during shutdown or while the host asks for
+    /// a delay.
     pub begins: bool,
     /// Host for which the secrets of the request were checked.
     pub checked_host: Option<String>,
-    /// Place at the host of the first request.
-    pub place: Option<HostPlace>,
+    /// Place at the host of the next request. A look-up gives it back for the write, which must not wait after the last
+    /// check of the object.
+    pub place: &'s mut Option<HostPlace>,
     /// Probes of unresponsive hosts, for this and the next requests.
     pub probes: &'s mut Probes,
 }

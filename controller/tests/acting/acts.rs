@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use drift_api::condition::StatusFields;
 use drift_api::identity::ScopeId;
 use drift_api::secrets::labelled_secrets::LabelledSecret;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::outcome::{Doubt, Outcome, Uncertainty};
-use drift_controller::engine::execution::{ExecutionEnd, Interrupt};
+use drift_controller::engine::execution::{ExecutionEnd, Interrupt, Operation, Purpose, Write};
 use drift_kube::process::clock;
 use drift_systems::HostReply;
 use serde_json::json;
@@ -286,4 +287,18 @@ async fn a_credential_that_changes_before_it_is_sent_is_hidden() {
     let told = "note CorrectionFailed correction 1: create, step 1: 409: (redacted); it seems to exist already, so the \
                 create is tried once an hour";
     assert_eq!(bench.log().last().map(String::as_str), Some(told));
+}
+
+#[tokio::test]
+async fn a_record_leaves_every_call_to_others() {
+    let bench = owned("FieldsDiffer").await;
+    let slots = &bench.executor.writer.slots;
+    let free = || std::iter::from_fn(|| slots.try_enter()).collect::<Vec<_>>().len();
+    let (all, mut run) = (free(), bench.executor.begin());
+    let record = bench.lean().conditions.correction_status();
+    let claim = Write::Status(record.clone(), Purpose::Claim);
+    run.perform(&bench.lean(), Operation::Write(claim)).await;
+    assert_eq!(free(), all - 1, "the next write has its call");
+    run.perform(&bench.lean(), Operation::Write(Write::Outcome(record, StatusFields::NONE))).await;
+    assert_eq!(free(), all, "a pause may follow");
 }

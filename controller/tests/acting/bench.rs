@@ -21,7 +21,9 @@ use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::decide::decision::Decision;
-use drift_controller::engine::execution::{Destinations, Execution, ExecutionEnd, Interrupt, Means, Probes, Step};
+use drift_controller::engine::execution::{
+    Destinations, Execution, ExecutionEnd, Interrupt, Probes, ProgramView, Step,
+};
 use drift_controller::engine::memory::ObjectMemory;
 use drift_controller::engine::rendering::{Requests, Unrenderable, requests};
 use drift_controller::run::context::Context;
@@ -257,7 +259,7 @@ fn now() -> Now {
 /// What an execution knows of its program.
 struct OfExecutor<'a>(&'a Executor);
 
-impl Means for OfExecutor<'_> {
+impl ProgramView for OfExecutor<'_> {
     fn requests(
         &self,
         object: &LeanObject,

@@ -205,7 +205,7 @@ impl Acting {
 
     fn write(&self, object: &LeanObject, write: &Write, fault: Fault, scene: &mut Scene<'_>) -> Event {
         let written = match write {
-            Write::PutFinalizer => self.patch(object, (Some(put_patch(object)), false), fault, scene),
+            Write::PutFinalizer(_) => self.patch(object, (Some(put_patch(object)), false), fault, scene),
             Write::ReleaseFinalizer { .. } => self.patch(object, (release_patch(object), false), fault, scene),
             Write::Status(status, _) | Write::Outcome(status, _) => {
                 let placed = object.conditions.corrected.as_deref();

@@ -101,7 +101,7 @@ impl Execution {
 
     fn prepare_first_write(&mut self, index: usize) -> Step {
         if self.correction().is_some_and(|correction| correction.put_finalizer) {
-            return self.write(Stage::PuttingFinalizer(index), Write::PutFinalizer);
+            return self.write(Stage::PuttingFinalizer(index), Write::PutFinalizer(Purpose::Claim));
         }
         self.claim(index)
     }
@@ -220,8 +220,8 @@ impl Execution {
 
     /// Notes the answer for people.
     fn tell(&mut self, index: usize, answer: &StepAnswer) {
-        let label = self.failed(index, Reach::Unsent).label;
-        let step = label.as_deref().map_or_else(|| (index + 1).to_string(), str::to_owned);
+        let step = self.label(index);
+        let step = step.as_deref().map_or_else(|| (index + 1).to_string(), str::to_owned);
         self.record.add(&step, answer);
         let code = match &answer.outcome {
             StepOutcome::Refused { refusal, .. } | StepOutcome::AlreadyExists(refusal) => Some(refusal.code),
@@ -361,8 +361,12 @@ impl Execution {
     }
 
     fn failed(&self, index: usize, reach: Reach) -> FailedStep {
-        let item = self.progress.item.clone();
-        FailedStep { label: item.or_else(|| self.progress.plan.label(index)), reach }
+        FailedStep { label: self.label(index), reach }
+    }
+
+    /// Returns the name of the step and of its item.
+    fn label(&self, index: usize) -> Option<Arc<str>> {
+        self.progress.item.clone().or_else(|| self.progress.plan.label(index))
     }
 }
 

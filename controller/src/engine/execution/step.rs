@@ -29,7 +29,7 @@ pub enum Step {
 pub enum Operation {
     /// Read the object live before the decision, while holding a place at this host of the first request.
     Read(Option<String>),
-    /// Read the object live again. This read needs no further place at a host.
+    /// Read the object live again, after a look-up or for the record. It waits for no place at a host.
     ReadAgain,
     /// Read these objects live and check if one of them claims the resource.
     ReadHolders(Vec<ObjectRef>, ResourceName),
@@ -44,7 +44,7 @@ pub enum Operation {
 pub struct Sending {
     /// Rendered request.
     pub request: Request,
-    /// First external write. Shutdown may still cancel it.
+    /// True until an external write was accepted. Shutdown may still cancel the correction.
     pub begins: bool,
     /// Host of the first request, to which its secrets may be sent. The connection of a database or directory may have
     /// moved since this was checked.
@@ -60,8 +60,8 @@ pub type Probes = HashMap<String, Probe>;
 /// A write to the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// Add our finalizer.
-    PutFinalizer,
+    /// Add our finalizer, before a claim or alone.
+    PutFinalizer(Purpose),
     /// Remove our finalizer.
     ReleaseFinalizer {
         /// True if the external resource is left behind.
@@ -77,19 +77,19 @@ impl Write {
     /// Returns true if a request follows, so that the places at hosts are kept.
     #[must_use]
     pub const fn precedes_request(&self) -> bool {
-        matches!(self, Self::PutFinalizer | Self::Status(_, Purpose::Claim))
+        matches!(self, Self::PutFinalizer(Purpose::Claim) | Self::Status(_, Purpose::Claim))
     }
 }
 
-/// The purpose of a status write.
+/// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Claim the external resource.
     Claim,
     /// Take back a claim for which nothing was sent.
     TakeBack,
-    /// Write any other status.
-    Word,
+    /// Any other purpose.
+    Other,
 }
 
 /// The result of a step.
@@ -102,14 +102,14 @@ pub enum Event {
         /// True if one of them claims it, or could not be read.
         is_claimed: bool,
     },
-    /// There is nothing to do any more.
+    /// There is nothing to do any more, or the program is shutting down.
     Dismissed,
     /// The write succeeded and returned this state, or it failed.
     Written(Result<Box<LeanObject>, Failure>),
     /// The request was answered, or will get no response.
     Replied(Reply),
-    /// The request was not sent, because the program is shutting down, the Lease is not fresh, or the host has just
-    /// asked for a delay.
+    /// The request was not sent, because the program is shutting down, the Lease is not fresh, the host has just
+    /// asked for a delay, or the connection is to another server since the check.
     NotSent,
     /// The Lease was lost or the drain deadline passed while the request was running.
     CutOff,
@@ -142,7 +142,7 @@ pub enum Interrupt {
 }
 
 /// Access of an execution to what its program knows. No call blocks.
-pub trait Means {
+pub trait ProgramView {
     /// Renders the requests of a correction; `None` until the Secrets are listed.
     fn requests(&self, object: &LeanObject, correction: &Correction)
     -> Option<Result<Box<dyn Requests>, Unrenderable>>;

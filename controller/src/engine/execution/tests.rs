@@ -86,7 +86,7 @@ fn outcome(step: &Step) -> &CorrectionStatus {
 /// A first create, up to its first request.
 fn claimed() -> Execution {
     let mut execution = ready(first_create(), plan("ww"));
-    assert_eq!(execution.next(READY), Step::Write(Write::PutFinalizer));
+    assert_eq!(execution.next(READY), Step::Write(Write::PutFinalizer(Purpose::Claim)));
     let claim = execution.next(Event::Written(Ok(state(3))));
     assert!(matches!(claim, Step::Write(Write::Status(_, Purpose::Claim))), "{claim:?}");
     assert_eq!(execution.next(Event::Written(Ok(state(4)))), send(0, true));
@@ -148,7 +148,7 @@ fn after_a_look_up_the_object_is_read_again() {
     let mut create = ready(first_create(), plan("lw"));
     assert_eq!(create.next(READY), send(0, true));
     assert_eq!(create.next(ACCEPTED), Step::Render(1));
-    assert_eq!(create.next(READY), Step::Write(Write::PutFinalizer));
+    assert_eq!(create.next(READY), Step::Write(Write::PutFinalizer(Purpose::Claim)));
 
     let mut update = ready(update(), plan("lww"));
     update.next(READY);
@@ -675,7 +675,7 @@ fn a_resource_is_taken_up_once_nobody_claims_it() {
             Decision::TakeUp { resource: resource.clone(), holders: holders.to_vec(), status: status.clone() };
         Execution::new(bare_object(), decision)
     };
-    let written = || Step::Write(Write::Status(status.clone(), Purpose::Word));
+    let written = || Step::Write(Write::Status(status.clone(), Purpose::Other));
     let holders = [ObjectRef { kind: "Role.demo.example".into(), namespace: None, name: "other".into() }];
     for (is_claimed, expected) in [(true, Step::End(ExecutionEnd::StillTaken)), (false, written())] {
         let mut execution = take_up(&holders);

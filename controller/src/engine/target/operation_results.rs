@@ -8,19 +8,19 @@ use super::Target;
 use crate::engine::corrections::{Correction, Held};
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::effect::{Effect, Report};
-use crate::engine::execution::{Destinations, Event, ExecutionEnd, Interrupt, Means, News, Probes, Step};
+use crate::engine::execution::{Destinations, Event, ExecutionEnd, Interrupt, News, Probes, ProgramView, Step};
 use crate::engine::now::Now;
 use crate::engine::objects::object_store::{Handover, ObjectStore};
 use crate::engine::rendering::{Requests, Unrenderable, requests};
 use crate::engine::shared_state::SharedState;
 
-/// What the executions of a target know of its program.
-pub(super) struct TargetMeans<'a, P> {
+/// Access of the executions of a target to its program.
+pub(super) struct TargetView<'a, P> {
     pub(super) text: &'a Arc<drift_language::Target>,
     pub(super) program: &'a P,
 }
 
-impl<P: SharedState> Means for TargetMeans<'_, P> {
+impl<P: SharedState> ProgramView for TargetView<'_, P> {
     fn requests(
         &self,
         object: &LeanObject,
@@ -68,9 +68,9 @@ impl<P: SharedState> Target<P> {
         let (object, was_read) = (underway.execution.object().clone(), underway.execution.was_read());
         let decided = self.decide_live(object, was_read, now);
         let Some(underway) = self.under_way.get_mut(uid) else { return };
-        let means = TargetMeans { text: &self.text, program: &self.program };
+        let view = TargetView { text: &self.text, program: &self.program };
         let step = match decided {
-            Some((object, decision, taken)) => underway.execution.decided(object, (decision, taken), &means, now),
+            Some((object, decision, taken)) => underway.execution.decided(object, (decision, taken), &view, now),
             None => underway.execution.next(Event::Dismissed, now),
         };
         self.follow(uid, step, now);
@@ -85,8 +85,10 @@ impl<P: SharedState> Target<P> {
         };
         for news in all {
             match &news {
-                News::Unsendable(cause) => underway.is_known = !self.told_causes.is_news(uid, cause),
-                News::Ended { outcome, .. } if !outcome.sent_nothing() => self.told_causes.forget(uid),
+                News::Unsendable(cause) if self.objects.object(uid).is_some() => {
+                    underway.is_known = !self.reported_causes.is_news(uid, cause);
+                }
+                News::Ended { outcome, .. } if !outcome.sent_nothing() => self.reported_causes.forget(uid),
                 _ => {}
             }
             let (object, correction) = (Box::new(underway.execution.object().clone()), Box::new(correction.clone()));

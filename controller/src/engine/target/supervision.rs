@@ -6,7 +6,7 @@ use drift_api::{LeanObject, Uid};
 use drift_language::Mode;
 use std::time::Duration;
 
-use super::operation_results::TargetMeans;
+use super::operation_results::TargetView;
 use super::{Target, WRITES_AT_ONCE};
 use crate::engine::correction_limits::Place;
 use crate::engine::corrections::Held;
@@ -58,8 +58,8 @@ impl<P: SharedState> Target<P> {
         };
         let line = self.objects.line(uid);
         let reserved = is_correction.then(|| self.objects.usage.begin(&line, now.moment));
-        let means = TargetMeans { text: &self.text, program: &self.program };
-        let (execution, step) = Execution::begin(object, decision, &means, now);
+        let view = TargetView { text: &self.text, program: &self.program };
+        let (execution, step) = Execution::begin(object, decision, &view, now);
         let underway = Underway { execution, is_known: false, reserved, begun: None, is_correction, is_create };
         self.under_way.insert(uid.clone(), underway);
         self.follow(uid, step, now);

@@ -100,7 +100,7 @@ impl<P: SharedState> Target<P> {
         self.unreadable.remove(uid);
         self.deletions.forget(uid);
         self.reported_deletions.remove(uid);
-        self.told_causes.forget(uid);
+        self.reported_causes.forget(uid);
         self.objects.forget(uid);
     }
 }

@@ -21,8 +21,8 @@ impl Run<'_> {
         reach(before);
         let (kind, written) = self.executor.write(&call, object, write).await;
         reach(after);
-        // Nothing may follow a failed write, or the record of an outcome, for a while.
-        self.call = Some(call).filter(|_| written.is_ok());
+        // After other writes, nothing may follow for a while.
+        self.call = Some(call).filter(|_| written.is_ok() && write.precedes_request());
         let outcome = written.as_ref().map_or_else(WriteError::as_label, |_| "written");
         self.executor.metrics.writes.get_or_create(&WriteLabels { kind, outcome }).inc();
         self.tell(object, write, &written);
@@ -35,7 +35,7 @@ impl Run<'_> {
         match (write, written) {
             (Write::Outcome(status, _), Ok(written)) => announcer.status(kind, written, status),
             // The object is in sync again without a correction. The poller reports that.
-            (Write::Status(status, Purpose::Word), Ok(written))
+            (Write::Status(status, Purpose::Other), Ok(written))
                 if status.reason != Some(CorrectedReason::CorrectionApplied) =>
             {
                 announcer.status(kind, written, status);
@@ -68,7 +68,7 @@ impl Executor {
     ) -> (&'static str, Result<LeanObject, WriteError>) {
         let writer = &self.writer;
         match write {
-            Write::PutFinalizer => ("finalizer", writer.patch(call, object, put_patch(object)).await),
+            Write::PutFinalizer(_) => ("finalizer", writer.patch(call, object, put_patch(object)).await),
             Write::ReleaseFinalizer { .. } => {
                 let written = match release_patch(object) {
                     Some(patch) => writer.patch(call, object, patch).await,
@@ -101,7 +101,7 @@ impl Executor {
 
 const fn kill_points(write: &Write) -> (KillPoint, KillPoint) {
     match write {
-        Write::PutFinalizer => (KillPoint::ControllerBeforeFinalizer, KillPoint::ControllerAfterFinalizer),
+        Write::PutFinalizer(_) => (KillPoint::ControllerBeforeFinalizer, KillPoint::ControllerAfterFinalizer),
         Write::ReleaseFinalizer { .. } => (KillPoint::ControllerBeforeRelease, KillPoint::ControllerAfterRelease),
         Write::Status(_, Purpose::Claim) => (KillPoint::ControllerBeforeClaim, KillPoint::ControllerAfterClaim),
         Write::Status(..) | Write::Outcome(..) => (KillPoint::ControllerBeforeNote, KillPoint::ControllerAfterNote),

@@ -53,6 +53,9 @@ pub(super) async fn send(
     if let Err(failure) = &response {
         tell(&target.name, &host, failure);
     }
+    if context.begins {
+        *context.place = Some(place);
+    }
     let sent = progress.sent().values(|secrets| credentials_of_correct(target, secrets));
     Event::Replied(Reply::Http { response, sent })
 }

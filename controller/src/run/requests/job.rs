@@ -24,12 +24,13 @@ const LOOK_SELDOM_EVERY: Duration = Duration::from_secs(10);
 const LONG_AFTER: Duration = Duration::from_secs(60);
 
 /// The Job of a correction, with the clients that create and follow it.
-#[derive(Debug)]
 struct JobRequest<'a> {
     job: &'a CorrectionJob,
     step: JobStep,
     client: &'a JobClient,
     slots: &'a CallSlots,
+    /// Returns true if the Lease is fresh. Asked right before each write, because the wait for a call may take long.
+    may_write: &'a (dyn Fn() -> bool + Send + Sync),
     /// The followed Job, once it was created or found.
     followed: &'a mut Option<FollowedJob>,
 }
@@ -76,9 +77,11 @@ impl JobRequest<'_> {
 
     /// Performs the current step. The step that creates the Job is repeated until the Job has ended, with one
     /// check each time.
-    async fn do_next(&mut self) -> JobReply {
+    ///
+    /// Returns `None` if nothing was written because the Lease is not fresh.
+    async fn do_next(&mut self) -> Option<JobReply> {
         let done = match self.followed.take() {
-            Some(followed) => return self.follow(followed).await,
+            Some(followed) => return Some(self.follow(followed).await),
             None if self.begins_job() => self.begin().await,
             None => self.look().await,
         };
@@ -90,15 +93,18 @@ impl JobRequest<'_> {
                 "a Job is not begun: {}",
                 with_roles(&error.to_string())
             );
-            JobReply::Refused(refusal_of(&error))
+            Some(JobReply::Refused(refusal_of(&error)))
         })
     }
 
     /// Checks if it is the Job's turn. Jobs that only block the object are deleted.
-    async fn look(&self) -> Result<JobReply, CallError> {
+    async fn look(&self) -> Result<Option<JobReply>, CallError> {
         let _slot = self.slots.enter().await;
         let found = self.client.with_label(&self.job.namespace, &self.job.label()).await?;
-        let Turn::After(held) = self.job.turn(&found) else { return Ok(JobReply::Clear) };
+        let Turn::After(held) = self.job.turn(&found) else { return Ok(Some(JobReply::Clear)) };
+        if !held.is_empty() && !(self.may_write)() {
+            return Ok(None);
+        }
         for job in &held {
             tracing::info!(
                 target = self.job.target,
@@ -118,25 +124,28 @@ impl JobRequest<'_> {
             namespace = self.job.namespace,
             "another Job of the object has not ended"
         );
-        Ok(JobReply::Occupied)
+        Ok(Some(JobReply::Occupied))
     }
 
     /// Creates the Job. An existing Job of its name was created by an earlier try. A Job that was already created is
     /// only looked up: if it is gone, its result is unknown, and a poll follows first.
-    async fn begin(&mut self) -> Result<JobReply, CallError> {
+    async fn begin(&mut self) -> Result<Option<JobReply>, CallError> {
         let slots = self.slots;
         let _slot = slots.enter().await;
         if !self.job.was_begun {
+            if !(self.may_write)() {
+                return Ok(None);
+            }
             match self.client.create(&self.job.namespace, &self.job.manifest).await {
                 Err(error) if error.code() == Some(409) => {}
-                created => return Ok(self.take_up(created?).await),
+                created => return Ok(Some(self.take_up(created?).await)),
             }
         }
-        Ok(match self.read().await {
+        Ok(Some(match self.read().await {
             Ok(Some(job)) => self.take_up(job).await,
             Ok(None) => JobReply::Ended(JobEnd::Gone),
             Err(error) => JobReply::Ended(JobEnd::Unseen(refusal_of(&error))),
-        })
+        }))
     }
 
     async fn read(&self) -> Result<Option<Job>, CallError> {
@@ -197,6 +206,9 @@ impl JobRequest<'_> {
 
     /// Deletes the Job. Returns its end once it is gone; `None` if the deletion failed and is retried.
     async fn delete_overdue(&self, job: &Job) -> Option<JobEnd> {
+        if !(self.may_write)() {
+            return None;
+        }
         if let Err(error) = self.client.delete(&self.job.namespace, job).await {
             tracing::debug!(target = self.job.target, job = self.job.name, "not deleted: {error}");
             return None;
@@ -219,19 +231,22 @@ pub(super) async fn send(
     followed: &mut Option<FollowedJob>,
 ) -> Event {
     let sender = context.sender;
-    // A check of the Job writes nothing, so it does not need a fresh Lease.
+    // A look at a running Job needs no fresh Lease, but each write does.
+    let may_write = || sender.may_send(context.begins);
     let may_send = if context.begins { sender.may_begin() } else { !sender.term.is_cancelled() };
     if !may_send {
         return Event::NotSent;
     }
-    let mut request = JobRequest { job, step, client: &sender.jobs, slots: &context.writer.slots, followed };
+    let mut request =
+        JobRequest { job, step, client: &sender.jobs, slots: &context.writer.slots, may_write: &may_write, followed };
     let reply = tokio::select! {
         biased;
         () = sender.stop.cancelled() => None,
         reply = sender.while_leading(request.do_next()) => reply,
     };
     match reply {
-        Some(reply) => Event::Replied(Reply::Job(reply)),
+        Some(Some(reply)) => Event::Replied(Reply::Job(reply)),
+        Some(None) => Event::NotSent,
         None if request.begins_job() => Event::CutOff,
         None => Event::NotSent,
     }

@@ -21,15 +21,24 @@ pub(super) async fn send(mut context: SendContext<'_>, statements: &[WriteStatem
     let Some(Destination::Sql(sql)) = &target.correct.destination else { return Event::NotSent };
     let Ok(parameters) = databases.parameters(&sql.connection, target.insecure) else { return Event::NotSent };
     let Some(place) = context.take_checked_place(&parameters.host_and_port()).await else { return Event::NotSent };
+    let sender = context.sender;
+    let mut connection = tokio::select! {
+        biased;
+        () = sender.term.cancelled() => return Event::NotSent,
+        connection = databases.enter(&target.name) => connection,
+    };
+    // The wait for the connection may have taken long.
+    if !sender.may_send(context.begins) {
+        return Event::NotSent;
+    }
     let progress = WriteProgress::default();
     let running = async {
-        let mut connection = databases.enter(&target.name).await;
         let way = Way { parameters: &parameters, allow_networks: &target.allow_networks };
         let options = RunOptions { transaction: sql.transaction, timeout: STATEMENT_TIMEOUT };
         let running = databases.run(&mut connection, way, statements, options, &progress);
         tokio::time::timeout(deadline(statements), running).await
     };
-    let Some(done) = context.sender.while_leading(running).await else { return Event::CutOff };
+    let Some(done) = sender.while_leading(running).await else { return Event::CutOff };
     let is_sent = progress.has_begun();
     let Ok(ended) = done else {
         context.note(&place, HostReply::TimedOut);

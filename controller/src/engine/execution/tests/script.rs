@@ -9,7 +9,7 @@ use std::time::Duration;
 use drift_api::{LeanObject, Moment, ObjectRef, ResourceName};
 use jiff::Timestamp;
 
-use super::super::{Destinations, ExecutionEnd, Failure, Interrupt, Means, Operation, Probes, Stage, Write};
+use super::super::{Destinations, ExecutionEnd, Failure, Interrupt, Operation, Probes, ProgramView, Stage, Write};
 use crate::engine::corrections::{Correction, Doubt, StepAnswer, StepOutcome};
 use crate::engine::decide::decision::Decision;
 use crate::engine::now::Now;
@@ -204,7 +204,7 @@ impl Script {
     }
 }
 
-impl Means for Script {
+impl ProgramView for Script {
     fn requests(&self, _: &LeanObject, _: &Correction) -> Option<Result<Box<dyn Requests>, Unrenderable>> {
         Some(Ok(Box::new(self.clone())))
     }

@@ -57,10 +57,11 @@ async fn reply_of(job: CorrectionJob, step: usize, jobs: &JobClient) -> (JobRepl
     let slots = CallSlots::default();
     let step = CorrectionJob::step(step).unwrap();
     let mut followed = None;
-    let mut request = JobRequest { job: &job, step, client: jobs, slots: &slots, followed: &mut followed };
+    let mut request =
+        JobRequest { job: &job, step, client: jobs, slots: &slots, may_write: &|| true, followed: &mut followed };
     let mut said = Vec::new();
     loop {
-        match request.do_next().await {
+        match request.do_next().await.unwrap() {
             JobReply::Open(stage) => said.extend(stage),
             reply => {
                 said.dedup();

@@ -10,9 +10,9 @@ use drift_api::Uid;
 
 /// Last reported causes, by object.
 #[derive(Debug, Default)]
-pub(super) struct ToldCauses(HashMap<Uid, u64>);
+pub(super) struct ReportedCauses(HashMap<Uid, u64>);
 
-impl ToldCauses {
+impl ReportedCauses {
     /// Records a cause. Returns true if it differs from the last reported one.
     pub(super) fn is_news(&mut self, object: &Uid, cause: &str) -> bool {
         let mut hasher = DefaultHasher::new();
@@ -33,13 +33,13 @@ mod tests {
 
     #[test]
     fn each_cause_is_reported_once() {
-        let (mut told, [one, other]) = (ToldCauses::default(), ["a", "b"].map(Uid::from));
-        assert!(told.is_news(&one, "no Secret x") && !told.is_news(&one, "no Secret x"));
-        assert!(told.is_news(&other, "no Secret x"), "each object has its own");
-        assert!(told.is_news(&one, "Secret x has no key y"), "what was mended in part is another cause");
-        assert!(told.is_news(&one, "no Secret x"));
-        told.forget(&one);
-        assert!(told.is_news(&one, "no Secret x"), "it was corrected meanwhile");
-        assert!(!told.is_news(&other, "no Secret x"));
+        let (mut reported, [one, other]) = (ReportedCauses::default(), ["a", "b"].map(Uid::from));
+        assert!(reported.is_news(&one, "no Secret x") && !reported.is_news(&one, "no Secret x"));
+        assert!(reported.is_news(&other, "no Secret x"), "each object has its own");
+        assert!(reported.is_news(&one, "Secret x has no key y"), "what was mended in part is another cause");
+        assert!(reported.is_news(&one, "no Secret x"));
+        reported.forget(&one);
+        assert!(reported.is_news(&one, "no Secret x"), "it was corrected meanwhile");
+        assert!(!reported.is_news(&other, "no Secret x"));
     }
 }
