@@ -230,8 +230,8 @@ fn a_change_during_a_look_up_is_noticed() {
     let looks_up = Target { target: 0, text: Some(Text { edition: 1, ..PLAIN }) };
     let edited = Edit { object: 0, resource: 0, value: 2 };
     let polled = [Deliver(Poller, 9), Attend(Poller), Advance(Poller, 2), Attend(Poller), Advance(Poller, 2)];
-    // Live read, preparation, and lookup. The second read follows.
-    let looked_up = [Deliver(Controller, 9), Attend(Controller), Advance(Controller, 6)];
+    // Live read and look-up. The second read follows.
+    let looked_up = [Deliver(Controller, 9), Attend(Controller), Advance(Controller, 3)];
     for change in [Pause { object: 0, paused: true }, Delete { object: 0 }, Edit { object: 0, resource: 0, value: 1 }] {
         let created =
             [looks_up.clone(), Configure(Poller), Configure(Controller), Rest, Pass(10), Rest, Pass(10), Rest];
