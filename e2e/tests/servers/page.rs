@@ -162,9 +162,10 @@ impl Subject {
         .await
     }
 
-    /// Waits until it satisfies `wanted`.
+    /// Waits until it satisfies `wanted`. A verdict that changes often is written once a minute, so that one of these
+    /// waits can last longer than the usual deadline.
     pub(crate) async fn wait_for(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
-        wait::until(format!("{}: {what}", self.name), wait::DEADLINE, async || {
+        wait::until(format!("{}: {what}", self.name), wait::DEADLINE * 2, async || {
             let object = serde_json::to_value(self.api.get(&self.name).await?)?;
             Ok(if wanted(&object) { Seen::Met(object) } else { Seen::Instead(yaml(&object)) })
         })
