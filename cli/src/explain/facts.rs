@@ -65,7 +65,7 @@ pub(crate) fn action(facts: Facts<'_>) -> Action {
     target.correct.actions().against(verdict.reason, verdict.tag.replace)
 }
 
-/// Why the poller does not attest what stands on an object.
+/// The reason why the poller does not attest the condition of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Unattested {
     pub(super) sentence: String,

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 
 use super::facts::Facts;
 
-/// Every guard that holds the object if the verdict of just now stood on it, then what the verdict on it lacks.
+/// Returns every guard that would hold the object with the verdict of just now, then what its own verdict lacks.
 pub(super) fn guards(facts: Facts<'_>, is_attested: bool, now: Timestamp) -> Vec<Hold> {
     let Facts { target, object, verdict, .. } = facts;
     let mut judged = object.clone();
@@ -104,5 +104,5 @@ pub(super) const fn is_of_verdict(why: Held) -> bool {
 
 /// Returns true unless the hold follows from the memory of the running controller. Its Lease lists those.
 fn is_known(why: Held) -> bool {
-    why == Held::NewerVersion || why.published().is_none()
+    why == Held::NewerVersion || !why.is_published()
 }

@@ -61,7 +61,7 @@ use crate::engine::correction_limits::Taken;
 use crate::engine::corrections::{Action, Correction, FailedStep, Held, Outcome, Reach, Uncertainty};
 use crate::engine::decide::decision::Decision;
 use crate::engine::now::Now;
-use crate::engine::rendering::{Request, Requests, Unrenderable};
+use crate::engine::rendering::{Plan, Request, Requests, Unrenderable};
 use correction_record::CorrectionRecord;
 use progress::Progress;
 use recording::Recording;
@@ -126,10 +126,11 @@ enum Stage {
     Recording(Box<Recording>),
 }
 
-/// The requests of a correction, with what they were rendered for.
+/// The requests of a correction with their plan, and what they were rendered for.
 #[derive(Debug)]
 struct Rendered {
     requests: Box<dyn Requests>,
+    plan: Plan,
     view: ObjectView,
     correction: Box<Correction>,
 }
@@ -288,7 +289,7 @@ impl Execution {
     /// Reads the object of a correction, unless an input of its requests is missing.
     fn check(&mut self, view: &dyn ProgramView) -> Step {
         let destinations = match self.render(view) {
-            Some(Ok(requests)) => Some(view.destinations(requests)).filter(|found| found.missing.is_none()),
+            Some(Ok(rendered)) => Some(view.destinations(&*rendered.requests)).filter(|found| found.missing.is_none()),
             _ => None,
         };
         match destinations {
@@ -311,7 +312,7 @@ impl Execution {
                 let step = FailedStep { label: why.label.clone(), reach: Reach::Unsent };
                 return self.record(unrendered(step, why.uncertainty()));
             }
-            Some(Ok(requests)) => (view.destinations(requests), requests.plan()),
+            Some(Ok(rendered)) => (view.destinations(&*rendered.requests), rendered.plan.clone()),
         };
         if !view.may_begin() {
             return self.end(ExecutionEnd::CalledOff);
@@ -340,24 +341,22 @@ impl Execution {
 
     /// Returns the requests of the correction; `None` until the Secrets are listed. Earlier ones are reused if none of
     /// their inputs can have changed; a Secret that is sent may have changed.
-    fn render(&mut self, view: &dyn ProgramView) -> Option<Result<&dyn Requests, Unrenderable>> {
+    fn render(&mut self, view: &dyn ProgramView) -> Option<Result<&Rendered, Unrenderable>> {
         let Decision::Correct(correction) = &self.decision else { return None };
         let is_same = |rendered: &Rendered| {
-            rendered.view == self.object.view
-                && rendered.correction == *correction
-                && rendered.requests.plan().secrets.is_empty()
+            rendered.view == self.object.view && rendered.correction == *correction && rendered.plan.secrets.is_empty()
         };
         if !self.requests.as_ref().is_some_and(is_same) {
             self.requests = None;
             match view.requests(&self.object, correction)? {
                 Ok(requests) => {
-                    let (view, correction) = (self.object.view.clone(), correction.clone());
-                    self.requests = Some(Rendered { requests, view, correction });
+                    let (plan, view, correction) = (requests.plan(), self.object.view.clone(), correction.clone());
+                    self.requests = Some(Rendered { requests, plan, view, correction });
                 }
                 Err(why) => return Some(Err(why)),
             }
         }
-        self.requests.as_ref().map(|rendered| Ok(&*rendered.requests))
+        self.requests.as_ref().map(Ok)
     }
 
     /// Takes the resource, unless one of its former holders still claims it.

@@ -90,17 +90,21 @@ impl Run<'_> {
                 self.read(object, call).await
             }
             Operation::ReadHolders(holders, resource) => {
-                (self.place, self.probes) = (None, Probes::new());
+                self.release_hosts();
                 Event::HoldersRead { is_claimed: self.is_claimed(&holders, &resource).await }
             }
             Operation::Write(write) => {
                 if !write.precedes_request() {
-                    (self.place, self.probes) = (None, Probes::new());
+                    self.release_hosts();
                 }
                 self.write(object, &write).await
             }
             Operation::Send(sending) => self.send(object, *sending).await,
         }
+    }
+
+    fn release_hosts(&mut self) {
+        (self.place, self.probes) = (None, Probes::new());
     }
 
     /// Acquires a place at this host, if there is one, and a call slot. Neither is held during a long wait for the

@@ -182,7 +182,8 @@ fn now() -> Now {
 }
 
 /// Converts an event of the watch into an input. A heartbeat of the watch is none.
-fn input_of(event: ObjectEvent) -> Option<Input> {
+#[must_use]
+pub fn input_of(event: ObjectEvent) -> Option<Input> {
     match event {
         ObjectEvent::Seen(object) => Some(Input::Seen(object)),
         ObjectEvent::Left(uid) => Some(Input::Left(uid)),

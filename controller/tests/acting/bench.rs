@@ -256,7 +256,7 @@ fn now() -> Now {
     Now { moment: clock::now(), wall: clock::wall_since_epoch() }
 }
 
-/// What an execution knows of its program.
+/// Access of an execution to its program.
 struct OfExecutor<'a>(&'a Executor);
 
 impl ProgramView for OfExecutor<'_> {

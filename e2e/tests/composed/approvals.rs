@@ -17,7 +17,7 @@ use crate::world::World;
 #[derive(Default)]
 pub(crate) struct Approvals(HashMap<(Uid, String), Approved>);
 
-/// What a person saw.
+/// The correction that a person saw.
 struct Approved {
     spec: Value,
     is_deleting: bool,
@@ -31,7 +31,7 @@ impl Approvals {
     pub(crate) fn check(&self, object: &LeanObject, correction: &Correction, has_note: bool) -> Result<(), String> {
         let uid = &object.id.uid;
         let given = object.approved().and_then(|hash| self.0.get(&(uid.clone(), hash.to_owned())));
-        let Some(approved) = given else { return Err(format!("a correction that nobody approved: of {uid}")) };
+        let Some(approved) = given else { return Err(format!("a correction without an approval: of {uid}")) };
         let (view, seen) = (object.view.open(), &approved.spec);
         let is_edited = ["resource", "value"].iter().any(|field| view["spec"][field] != seen[field]);
         if is_edited || object.deleting != approved.is_deleting {

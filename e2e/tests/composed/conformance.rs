@@ -1,7 +1,7 @@
 //! The API server of the histories against the real one: each kind of request gets the same status, and leaves the same
 //! object.
 //!
-//! Only this test needs a control plane. It shares one with nobody, because it is the only one of its binary.
+//! Only this test needs a control plane. It does not share one, because it is the only one of its binary that does.
 
 use anyhow::{Result, ensure};
 use drift_api::names::FINALIZER;

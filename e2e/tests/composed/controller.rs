@@ -14,6 +14,7 @@ use drift_controller::engine::decide::attestation::Attestations;
 use drift_controller::engine::execution::{News, Operation, Write};
 use drift_controller::engine::objects::object_store::Handover;
 use drift_controller::engine::{self, Effect, Input, Now, Report, SharedState};
+use drift_controller::run::target_actor::input_of;
 use drift_kube::{ObjectEvent, UnderWay, Wake};
 use drift_language::{Target, TargetState};
 
@@ -356,16 +357,5 @@ fn left_by(input: &Input) -> Option<Uid> {
         Input::Left(uid) => Some(uid.clone()),
         Input::Skipped(object) => Some(object.id.uid.clone()),
         _ => None,
-    }
-}
-
-/// Converts an event of the watch to an input. A sign of life gives `None`.
-fn input_of(event: ObjectEvent) -> Option<Input> {
-    match event {
-        ObjectEvent::Seen(object) => Some(Input::Seen(object)),
-        ObjectEvent::Left(uid) => Some(Input::Left(uid)),
-        ObjectEvent::Skipped(object) => Some(Input::Skipped(object)),
-        ObjectEvent::Listed => Some(Input::Listed),
-        ObjectEvent::Alive { .. } => None,
     }
 }

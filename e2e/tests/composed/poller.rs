@@ -32,6 +32,7 @@ use drift_poller::engine::writes::write_attempts::{self, WriteOutcome};
 use drift_poller::engine::{
     self, Effect, EndedWrite, Input, PollOrder, PollResult, Postponed, SharedState, TraversalOrder,
 };
+use drift_poller::run::target_actor::input_of;
 use drift_systems::HttpReply;
 use json_patch::Patch;
 use serde_json::{Value, json};
@@ -239,14 +240,7 @@ impl Poller {
     /// Passes an event of its objects to the target.
     pub(crate) fn take(&mut self, target: &str, event: ObjectEvent, clock: Clock) {
         let Some(name) = NAMES.into_iter().find(|name| *name == target) else { return };
-        let input = match event {
-            ObjectEvent::Seen(object) => Input::Seen(object),
-            ObjectEvent::Left(uid) => Input::Left(uid),
-            ObjectEvent::Skipped(object) => Input::Skipped(object),
-            ObjectEvent::Listed => Input::Listed,
-            ObjectEvent::Alive { since } => Input::Alive { since },
-        };
-        self.feed(name, input, clock);
+        self.feed(name, input_of(event), clock);
     }
 
     /// Lets all running targets start due work.

@@ -179,7 +179,9 @@ impl Drop for TargetActor {
     }
 }
 
-fn input_of(event: ObjectEvent) -> Input {
+/// Converts an event of the watch into an input.
+#[must_use]
+pub fn input_of(event: ObjectEvent) -> Input {
     match event {
         ObjectEvent::Seen(object) => Input::Seen(object),
         ObjectEvent::Left(uid) => Input::Left(uid),

@@ -111,7 +111,7 @@ impl ObjectHold {
             Some((word, until)) => (word, Some(until.parse().ok()?)),
             None => (text, None),
         };
-        let why = Held::ALL.iter().filter_map(|why| why.published()).find(|why| why.word() == word)?;
+        let why = *Held::ALL.iter().find(|why| why.is_published() && why.word() == word)?;
         Some(Self { why, until })
     }
 

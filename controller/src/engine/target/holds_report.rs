@@ -23,7 +23,7 @@ impl<P: SharedState> Target<P> {
     }
 
     fn published_holds(&self) -> TargetHeld {
-        let published = Held::ALL.iter().filter(|why| why.published().is_some());
+        let published = Held::ALL.iter().filter(|why| why.is_published());
         let count: usize = published.map(|why| self.held.count(*why)).sum();
         // Most of the time nothing is held, and no object is looked at.
         let listed = if count > 0 { first(self.held_alone(), MOST_OBJECTS, |a, b| a.0.cmp(b.0)) } else { Vec::new() };
@@ -38,10 +38,7 @@ impl<P: SharedState> Target<P> {
     /// The objects that are held for a published reason.
     fn held_alone(&self) -> Vec<(&ObjectId, Held, Option<Moment>)> {
         let until = |uid: &Uid, why: Held| if why.has_next_try() { self.queue.due_at(uid) } else { None };
-        let held = self.held.all().filter_map(|(uid, why)| {
-            let published = why.published()?;
-            Some((&self.objects.object(uid)?.id, published, until(uid, why)))
-        });
-        held.collect()
+        let published = self.held.all().filter(|(_, why)| why.is_published());
+        published.filter_map(|(uid, why)| Some((&self.objects.object(uid)?.id, why, until(uid, why)))).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drift_api::{LeanObject, Moment, Uid};
 
 use super::Target;
-use crate::engine::corrections::{Correction, Held};
+use crate::engine::corrections::Correction;
 use crate::engine::decide::facts::TargetFacts;
 use crate::engine::effect::{Effect, Report};
 use crate::engine::execution::{Destinations, Event, ExecutionEnd, Interrupt, News, Probes, ProgramView, Step};
@@ -76,14 +76,11 @@ impl<P: SharedState> Target<P> {
         self.follow(uid, step, now);
     }
 
-    /// Reports the news of an execution.
+    /// Reports the news of an execution, and holds the object of a Job that makes no progress.
     fn tell_news(&mut self, uid: &Uid) {
         let Some(underway) = self.under_way.get_mut(uid) else { return };
-        let (stall, all) = (underway.execution.take_stall(), underway.execution.take_news());
-        let Some(correction) = underway.execution.correction().cloned().filter(|_| !all.is_empty()) else {
-            return self.tell_stall(uid, stall);
-        };
-        for news in all {
+        for news in underway.execution.take_news() {
+            let Some(correction) = underway.execution.correction() else { continue };
             match &news {
                 News::Unsendable(cause) if self.objects.object(uid).is_some() => {
                     underway.is_known = !self.reported_causes.is_news(uid, cause);
@@ -91,17 +88,12 @@ impl<P: SharedState> Target<P> {
                 News::Ended { outcome, .. } if !outcome.sent_nothing() => self.reported_causes.forget(uid),
                 _ => {}
             }
-            let (object, correction) = (Box::new(underway.execution.object().clone()), Box::new(correction.clone()));
-            let report = Report::Correction { object, correction, news, is_known: underway.is_known };
-            self.effects.push(Effect::Report(report));
+            let object = Box::new(underway.execution.object().clone());
+            let (correction, is_known) = (Box::new(correction.clone()), underway.is_known);
+            self.effects.push(Effect::Report(Report::Correction { object, correction, news, is_known }));
         }
-        self.tell_stall(uid, stall);
-    }
-
-    /// Holds the object of a Job that makes no progress. The objects of a superseded target are not held any more; their
-    /// counts were subtracted.
-    fn tell_stall(&mut self, uid: &Uid, stall: Option<Option<Held>>) {
-        if let Some(held) = stall.filter(|_| !self.superseded) {
+        // The objects of a superseded target are not held any more; their counts were subtracted.
+        if let Some(held) = underway.execution.take_stall().filter(|_| !self.superseded) {
             self.hold(uid, held);
         }
     }

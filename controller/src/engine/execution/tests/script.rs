@@ -15,7 +15,7 @@ use crate::engine::decide::decision::Decision;
 use crate::engine::now::Now;
 use crate::engine::rendering::{Plan, Reply, Request, Requests, Unrenderable};
 
-/// What follows an event. `Prepare` and `Render` are points at which the script decides.
+/// Step after an event. `Prepare` and `Render` are points at which the script decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Read,
