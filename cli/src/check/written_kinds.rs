@@ -73,7 +73,7 @@ fn lossy_manifest(kinds: &WrittenKinds, target: &Target) -> Option<String> {
     else {
         return None;
     };
-    let lossy = kinds.lossy(&read.api_version, &read.kind)?;
+    let lossy = kinds.lossy(&read.kind.api_version, &read.kind.name)?;
     Some(format!("correct.kubernetes: {lossy}"))
 }
 

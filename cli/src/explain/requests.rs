@@ -109,7 +109,7 @@ pub(super) fn credential(auth: Option<&Auth>) -> Option<String> {
     let (how, secret) = match auth? {
         Auth::Bearer(key) => ("a bearer token", &key.name),
         Auth::Basic { secret } => ("user name and password", secret),
-        Auth::Header { value, .. } => ("a header", &value.name),
+        Auth::Header(header) => ("a header", &header.value.name),
         Auth::AwsSigV4(signed) => match &signed.keys {
             AwsKeys::Secret(secret) => ("a signature", secret),
             AwsKeys::Role(role) => return by_projected("a signature of a role", &role.token),

@@ -23,7 +23,7 @@ impl Kinds {
     pub(super) fn of(&self, target: &Target) -> Option<TargetKinds<'_>> {
         let get = |api_version: &str, kind: &str| self.0.get(&(api_version.to_owned(), kind.to_owned()));
         let read = match &target.read.source {
-            ReadSource::Kubernetes(read) => get(&read.api_version, &read.kind),
+            ReadSource::Kubernetes(read) => get(&read.kind.api_version, &read.kind.name),
             _ => None,
         };
         Some(TargetKinds { objects: get(&target.objects.api_version, &target.objects.kind)?, read })
@@ -68,7 +68,9 @@ pub(super) fn kinds_of(
 fn named_by(target: &Target) -> impl Iterator<Item = Named<'_>> {
     let objects: Named<'_> = (&["spec", "objects", "kind"], &target.objects.api_version, &target.objects.kind);
     let read: Option<Named<'_>> = match &target.read.source {
-        ReadSource::Kubernetes(read) => Some((&["spec", "read", "kubernetes", "kind"], &read.api_version, &read.kind)),
+        ReadSource::Kubernetes(read) => {
+            Some((&["spec", "read", "kubernetes", "kind"], &read.kind.api_version, &read.kind.name))
+        }
         _ => None,
     };
     std::iter::once(objects).chain(read)

@@ -106,10 +106,10 @@ async fn rights_outside(context: &Context, target: &Target) -> Vec<Right> {
     else {
         return Vec::new();
     };
-    match context.resources.resolve(&read.api_version, &read.kind).await {
+    match context.resources.resolve(&read.kind.api_version, &read.kind.name).await {
         Ok(kind) => rights_on_resource(target, read.namespace.as_deref(), &kind),
         Err(error) => {
-            tracing::warn!(target = target.name, kind = %read.kind, "rights on the kind are not known: {error}");
+            tracing::warn!(target = target.name, kind = %read.kind.name, "rights on the kind are not known: {error}");
             Vec::new()
         }
     }

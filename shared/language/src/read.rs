@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::compare::shape_of;
+use crate::section::{Section, whole};
+use crate::systems::Source;
 use crate::systems::http::read::HttpRead;
 use crate::systems::keys::Keys;
 use crate::systems::steps::Role;
-use crate::systems::{SOURCES, Source, read_source};
-use crate::yaml::{Node, Reader};
+use crate::yaml::{Fields, Reader};
 use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum concurrent reads of one target.
@@ -16,20 +17,25 @@ const MAX_CONCURRENT: u32 = 1_000;
 const MAX_PER_SECOND: u32 = 10_000;
 
 /// The read of the observed state.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(check = Self::declare_shape)]
 pub struct Read {
-    /// Limits of this target.
+    /// Limits of all polls of the target.
+    #[key(default)]
     pub limits: ReadLimits,
     /// The source of the state.
+    #[key(flatten = ())]
     pub source: Source,
 }
 
 /// Limits of one target's reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Section)]
 pub struct ReadLimits {
-    /// Concurrent reads; default 8.
+    /// Polls at the same time. Default: 8.
+    #[key(whole(1..=MAX_CONCURRENT), default = Self::default().concurrent)]
     pub concurrent: u32,
-    /// Reads started per second; default 50.
+    /// Polls that begin per second. Default: 50.
+    #[key(whole(1..=MAX_PER_SECOND), default = Self::default().per_second)]
     pub per_second: u32,
 }
 
@@ -40,6 +46,12 @@ impl Default for ReadLimits {
 }
 
 impl Read {
+    /// Templates that are read later know the shape of the observed state.
+    fn declare_shape(self, reader: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<Self> {
+        reader.names_mut().observed = Arc::new(shape_of(self.source.section().observed()));
+        Some(self)
+    }
+
     /// Returns the HTTP read, if it is one.
     #[must_use]
     pub fn http(&self) -> Option<&HttpRead> {
@@ -80,25 +92,4 @@ impl Read {
     pub(crate) fn selecting_fields(&self) -> FieldPaths {
         self.source.section().fields_of(&|role| matches!(role, Role::Address | Role::Key | Role::Presence))
     }
-}
-
-pub(crate) fn read_read(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Read> {
-    let fields = reader.fields(node, place, &[&["limits"], SOURCES].concat())?;
-    let limits = reader.or(&fields, "limits", ReadLimits::default(), read_limits);
-    let source = read_source(reader, &fields);
-    let read = Read { limits: limits?, source: source? };
-    reader.names_mut().observed = Arc::new(shape_of(read.source.section().observed()));
-    Some(read)
-}
-
-fn read_limits(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ReadLimits> {
-    let fields = reader.fields(node, place, &["concurrent", "perSecond"])?;
-    let default = ReadLimits::default();
-    let concurrent = reader.or(&fields, "concurrent", default.concurrent, |reader, node, place| {
-        reader.whole(node, place, 1..=MAX_CONCURRENT)
-    });
-    let per_second = reader.or(&fields, "perSecond", default.per_second, |reader, node, place| {
-        reader.whole(node, place, 1..=MAX_PER_SECOND)
-    });
-    Some(ReadLimits { concurrent: concurrent?, per_second: per_second? })
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::read::Read;
-use crate::yaml::{Node, Reader};
+use crate::yaml::Node;
 use drift_api::identity::ScopeId;
 
 /// Prefix of a scope that is named by its id, as records show it.
@@ -30,16 +30,14 @@ impl IdentityScope {
     }
 }
 
-/// Reads the key. The name is a literal, because a scope is the same for all objects of a target.
-pub(crate) fn read_scope(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<IdentityScope> {
-    let name = reader.literal(node, place)?;
+/// Parses the key. The name is a literal, because a scope is the same for all objects of a target.
+pub(crate) fn parse_scope(name: &str) -> Result<IdentityScope, String> {
     let length = name.chars().count();
     if !(1..=MAX_SCOPE_CHARS).contains(&length) || name.chars().any(char::is_control) {
-        let message = format!("{place}: one line of 1 to {MAX_SCOPE_CHARS} characters is needed");
-        return reader.refuse(node.at, message);
+        return Err(format!("one line of 1 to {MAX_SCOPE_CHARS} characters is needed"));
     }
     let id = name.strip_prefix(BY_ID).and_then(ScopeId::parse);
-    Some(id.map_or_else(|| IdentityScope::named(name), |id| IdentityScope { name: name.into(), id }))
+    Ok(id.map_or_else(|| IdentityScope::named(name), |id| IdentityScope { name: name.into(), id }))
 }
 
 /// Returns the value of `scope` that keeps the claims in that scope, whatever the read is.
@@ -48,7 +46,7 @@ pub fn scope_by_id(id: ScopeId) -> String {
     format!("{BY_ID}{id}")
 }
 
-/// Returns the scope of the read in `spec`.
-pub(crate) fn scope_of_read(read: &Read, spec: &Node) -> IdentityScope {
-    IdentityScope::named(&read.source.section().scope(spec))
+/// Returns the scope of the read in `spec`. Without a valid read there is no target, and the scope has no name.
+pub(crate) fn scope_of_read(read: Option<&Read>, spec: &Node) -> IdentityScope {
+    IdentityScope::named(&read.map(|read| read.source.section().scope(spec)).unwrap_or_default())
 }

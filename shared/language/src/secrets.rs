@@ -8,7 +8,8 @@ pub(crate) mod secret_key;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expressions as _, SECRETS, Scope, TextTemplate, Variables, is_word};
-use crate::secrets::secret_key::{SecretKey, read_data_key, read_secret_key};
+use crate::secrets::secret_key::{SecretKey, parse_data_key};
+use crate::section::{Leaf, Schema, Section, literal, map_of, section, text};
 use crate::values::names::is_dns_subdomain;
 use crate::yaml::{Entry, Fields, Node, Reader, all, text_template};
 use drift_api::object::field_paths::FieldPaths;
@@ -90,37 +91,59 @@ pub(crate) fn secret_variable(name: &str) -> String {
     format!("{SECRETS}.{name}")
 }
 
-/// Reads this key. Templates that are read later know the names.
-pub(crate) fn read_secrets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<DeclaredSecret>> {
+/// One secret as written.
+#[derive(Section)]
+#[section(value = SecretSource, rules = check_source, check = make_source)]
+struct WrittenSecret {
+    /// A Secret in the programs' namespace.
+    secret_ref: Option<SecretKey>,
+    /// A Secret in the object's namespace: ${self.spec.passwordRef.name}.
+    #[key(text(text_template(Scope::Object)))]
+    from_object: Option<TextTemplate>,
+    /// With fromObject: the key in the Secret.
+    #[key(literal(parse_data_key))]
+    key: Option<String>,
+}
+
+fn check_source(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
+    match fields.exactly_one(reader, &["secretRef", "fromObject"])? {
+        ("secretRef", _) if fields.get("key").is_some() => {
+            let message = format!("{}: it stands in secretRef: {{name, key}}", fields.place("key"));
+            reader.refuse(fields.at(), message)
+        }
+        ("secretRef", _) => Some(()),
+        _ => reader.required(fields, "key").map(drop),
+    }
+}
+
+fn make_source(written: WrittenSecret, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<SecretSource> {
+    match written {
+        WrittenSecret { secret_ref: Some(own), .. } => Some(SecretSource::Own(own)),
+        WrittenSecret { from_object, key, .. } => {
+            Some(SecretSource::OfObject(ObjectSecret { secret: from_object?, key: key? }))
+        }
+    }
+}
+
+/// The secrets by their names. Templates that are read later know the names.
+pub(crate) fn declared_secrets()
+-> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<DeclaredSecret>>, impl Fn() -> Schema> {
+    map_of(section::<WrittenSecret>(()), read_secrets)
+}
+
+fn read_secrets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<DeclaredSecret>> {
     let fields = reader.any_fields(node, place)?;
     // Invalid secrets count too: their uses must not be reported as unknown.
     reader.names_mut().secrets = fields.entries().iter().map(|entry| entry.key.clone()).collect();
     if !(1..=MAX_SECRETS).contains(&fields.entries().len()) {
         return reader.refuse(node.at, format!("{place}: 1 to {MAX_SECRETS} secrets are needed"));
     }
-    all(fields.entries().iter().map(|entry| read_secret(reader, &fields, entry)))
-}
-
-fn read_secret(reader: &mut Reader<'_>, secrets: &Fields<'_>, entry: &Entry) -> Option<DeclaredSecret> {
-    let place = secrets.place(&entry.key);
-    let name = check_name(reader, entry, &place);
-    let fields = reader.fields(&entry.value, &place, &["secretRef", "fromObject", "key"])?;
-    let source = match (fields.get("secretRef"), fields.get("fromObject")) {
-        (Some(_), None) if fields.get("key").is_some() => {
-            let message = format!("{}: it stands in secretRef: {{name, key}}", fields.place("key"));
-            reader.refuse(fields.at(), message)
-        }
-        (Some(node), None) => read_secret_key(reader, node, &fields.place("secretRef")).map(SecretSource::Own),
-        (None, Some(node)) => read_object_secret(reader, &fields, node).map(SecretSource::OfObject),
-        _ => reader.refuse(fields.at(), format!("{place}: exactly one of secretRef, fromObject is needed")),
-    };
-    Some(DeclaredSecret { name: name?, source: source? })
-}
-
-fn read_object_secret(reader: &mut Reader<'_>, fields: &Fields<'_>, node: &Node) -> Option<ObjectSecret> {
-    let secret = text_template(Scope::Object)(reader, node, &fields.place("fromObject"));
-    let key = read_data_key(reader, fields);
-    Some(ObjectSecret { secret: secret?, key: key? })
+    all(fields.entries().iter().map(|entry| {
+        let place = fields.place(&entry.key);
+        let name = check_name(reader, entry, &place);
+        let source = WrittenSecret::read(reader, &entry.value, &place, ());
+        Some(DeclaredSecret { name: name?, source: source? })
+    }))
 }
 
 fn check_name(reader: &mut Reader<'_>, entry: &Entry, place: &str) -> Option<String> {

@@ -6,22 +6,26 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::cel::{EvaluationError, Expression, Expressions as _, Node, TextTemplate, Variables};
-use crate::compare::{Compare, WriteOnly};
+use crate::cel::{EvaluationError, Expression, Expressions as _, Node, Scope, TextTemplate, Variables};
+use crate::compare::{Compare, WriteOnly, WrittenCompare};
 use crate::correct::Correct;
-use crate::hints::HintSource;
+use crate::hints::{HintSource, WrittenHints};
 use crate::network::Network;
 use crate::read::Read;
-use crate::scope::IdentityScope;
-use crate::secrets::DeclaredSecret;
-use crate::spec::object_may::ObjectMay;
+use crate::scope::{IdentityScope, parse_scope, scope_of_read};
+use crate::secrets::{DeclaredSecret, declared_secrets};
+use crate::section::{Section, duration, literal, map, section, text};
+use crate::spec::destinations::allow_networks;
+use crate::spec::naming::{Declared, not_identifying, read_identity};
+use crate::spec::object_may::{ObjectMay, object_may};
 use crate::spec::objects::ObjectSelection;
-use crate::spec::polling::Confirm;
-use crate::spec::requirements::Requirement;
-use crate::spec::status_fields::StatusTemplates;
+use crate::spec::polling::{Confirm, DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INTERVAL, TIMEOUT, check_timeout};
+use crate::spec::requirements::{Requirement, requirements};
+use crate::spec::status_fields::{StatusTemplates, status_templates};
 use crate::systems::Source;
 use crate::systems::kubernetes::read::KubernetesRead;
 use crate::yaml::problem::DocumentName;
+use crate::yaml::{Fields, Reader, expression};
 use drift_api::names::OBSERVED_GENERATION;
 use drift_api::{DesiredHash, DifferingFields, FieldPaths};
 
@@ -31,64 +35,96 @@ const MAX_IDENTITY_CHARS: usize = 253;
 /// Fields with the same value for all objects of a target.
 const SHARED_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
-/// One poll target, checked and compiled.
-#[derive(Debug)]
+/// One poll target, checked and compiled. Its keys are those of `spec`.
+#[derive(Debug, Section)]
+#[section(
+    first = Declared,
+    rules = |reader: &mut Reader<'_>, fields: &Fields<'_>, ()| check_timeout(reader, fields, key_interval, key_timeout)
+)]
 pub struct Target {
     /// `metadata.name`, unique over all documents.
+    #[key(skip)]
     pub name: String,
     /// The document that it was read from.
+    #[key(skip)]
     pub document: DocumentName,
-    /// The selected objects.
+    /// The Kubernetes objects.
     pub objects: ObjectSelection,
-    /// The annotations that single objects may use.
+    /// Annotations of objects that the target permits: ignore, interval.
+    #[key(object_may(), default)]
     pub object_may: ObjectMay,
-    /// The template of the external resource's name. Use [`Target::identity_of`].
-    pub identity: TextTemplate,
-    /// Fields in addresses that are not part of the identity and do not select the resource.
-    pub not_identifying: FieldPaths,
-    /// The scope in which the identity is unique, over all targets.
-    pub scope: IdentityScope,
-    /// Rules that must hold before any read or write. Use [`Target::unmet_requirement`].
-    pub require: Vec<Requirement>,
-    /// Time between polls of one object.
-    pub interval: Duration,
-    /// Deadline of one poll.
-    pub timeout: Duration,
-    /// True if the whole target is suspended.
-    pub suspend: bool,
-    /// Rule that suspends single objects. Use [`Target::is_suspended_for`].
-    pub suspend_when: Option<Expression>,
-    /// Consecutive polls that confirm a change of verdict.
-    pub confirm: Confirm,
-    /// True if credentials and secrets may be sent unencrypted.
-    pub insecure: bool,
-    /// Networks that requests may reach although the address guard would reject them.
-    pub allow_networks: Vec<Network>,
-    /// The Secrets that its corrections send.
+    /// NAME: {secretRef: {name, key}} or NAME: {fromObject, key}. 1 to 16.
+    #[key(declared_secrets(), default)]
     pub secrets: Vec<DeclaredSecret>,
-    /// The read of the observed state.
+    /// The name of the external resource: ${self.metadata.name}.
+    // Use [`Target::identity_of`].
+    #[key(text(read_identity))]
+    pub identity: TextTemplate,
+    /// Fields in an address that do not choose the resource: spec.format. At most 20.
+    #[key(not_identifying(), default)]
+    pub not_identifying: FieldPaths,
+    /// Conditions that an object must meet. At most 50.
+    // Use [`Target::unmet_requirement`].
+    #[key(requirements(), default)]
+    pub require: Vec<Requirement>,
+    /// Time between two polls of an object. 1s to 24h, default 5m.
+    #[key(duration(INTERVAL), default = DEFAULT_INTERVAL)]
+    pub interval: Duration,
+    /// Deadline of one poll. 100ms to 5m, at most interval, default 10s.
+    #[key(duration(TIMEOUT), default = DEFAULT_TIMEOUT.min(key_interval.unwrap_or(DEFAULT_INTERVAL)))]
+    pub timeout: Duration,
+    /// Stops polls and corrections. Default: false.
+    #[key(default)]
+    pub suspend: bool,
+    /// One ${…} over self that suspends single objects.
+    // Use [`Target::is_suspended_for`].
+    #[key(text(expression(Scope::Object)))]
+    pub suspend_when: Option<Expression>,
+    /// Polls in a row that confirm a finding.
+    #[key(default)]
+    pub confirm: Confirm,
+    /// Allows credentials over plain http. Default: false.
+    #[key(default)]
+    pub insecure: bool,
+    /// Networks that the dial guard permits: 10.0.0.0/8. 1 to 100.
+    #[key(allow_networks(), default)]
+    pub allow_networks: Vec<Network>,
+    /// The read: exactly one of http, postgres, mysql, ldap and kubernetes.
     pub read: Read,
-    /// The desired state and its rules.
+    /// The external system, by a name of your own. Default: the request of the read.
+    #[key(literal(parse_scope), default = scope_of_read(key_read.as_ref(), fields.node()))]
+    pub scope: IdentityScope,
+    /// The comparison.
+    #[key(section::<WrittenCompare>(()))]
     pub compare: Compare,
-    /// The status fields that a poll writes with its condition.
+    /// Fields of the object's .status over observed. 1 to 16.
+    #[key(map(status_templates(Scope::Publication)), default)]
     pub publish: StatusTemplates,
-    /// True if the poller keeps the conditions `Ready`, `Reconciling` and `Stalled`.
+    /// Keeps the conditions Ready, Reconciling and Stalled. Default: false.
+    #[key(default)]
     pub ready: bool,
-    /// Notifications of changes outside.
+    /// Signals from outside that cause a poll.
+    #[key(section::<WrittenHints>(()), default)]
     pub hints: Vec<HintSource>,
-    /// The settings of the controller.
+    /// The correction: at most one of http, postgres, mysql, ldap, kubernetes, job and nudge.
+    #[key(default)]
     pub correct: Correct,
     /// Every field of `self` that the poller needs: those that its templates read (identity, require, suspendWhen,
     /// read, compare, publish), and those that it publishes.
+    #[key(skip)]
     pub poll_fields: FieldPaths,
     /// The fields that any template reads, including those of `correct`.
+    #[key(skip)]
     pub all_fields: FieldPaths,
     /// Hash of everything that a verdict depends on: objects, identity, scope, base, let, require, suspendWhen, read,
     /// compare, confirm, and the additional checks that `correct` requires. 16 hex digits.
+    #[key(skip)]
     pub verdict_hash: String,
     /// Hash of the whole document. Any edit changes it. 16 hex digits.
+    #[key(skip)]
     pub document_hash: String,
     /// Hash of the inputs of the requests of `correct`.
+    #[key(skip)]
     pub correct_hash: u64,
 }
 

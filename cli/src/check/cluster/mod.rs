@@ -217,20 +217,21 @@ async fn find_kind(
 async fn find_read_kind(client: &kube::Client, target: &Target, found: &mut TargetFindings) -> Option<ResolvedKind> {
     let Source::Kubernetes(read) = &target.read.source else { return None };
     if matches!(target.correct.destination, Some(Destination::Kubernetes(_))) {
-        match find_lossy_version(client, &read.api_version, &read.kind).await {
+        match find_lossy_version(client, &read.kind.api_version, &read.kind.name).await {
             Ok(lossy) => lossy.into_iter().for_each(|lossy| found.error(format!("correct.kubernetes: {lossy}"))),
-            Err(error) => found.unasked(&format!("the stored version of {}", read.kind), error),
+            Err(error) => found.unasked(&format!("the stored version of {}", read.kind.name), error),
         }
     }
-    match locate_served_kind(client, read.group(), &read.kind, std::iter::once(&*read.api_version)).await {
+    match locate_served_kind(client, read.kind.group(), &read.kind.name, std::iter::once(&*read.kind.api_version)).await
+    {
         Ok(kind) => Some(kind),
         Err(KindError::Missing { .. }) => {
-            let (kind, api_version) = (&read.kind, &read.api_version);
+            let (kind, api_version) = (&read.kind.name, &read.kind.api_version);
             found.error(format!("the cluster has no kind {kind} in {api_version}, which read.kubernetes reads"));
             None
         }
         Err(error) => {
-            found.unasked(&read.kind, error);
+            found.unasked(&read.kind.name, error);
             None
         }
     }

@@ -64,7 +64,7 @@ async fn take(inbox: &Inbox, news: ResourceNews) {
 async fn find_kind(context: &Context, read: &KubernetesRead, inbox: &Inbox) -> (ResolvedKind, bool) {
     let mut was_missing = false;
     loop {
-        match context.outside.resources.resolve(&read.api_version, &read.kind).await {
+        match context.outside.resources.resolve(&read.kind.api_version, &read.kind.name).await {
             Ok(kind) => return (kind, was_missing),
             Err(error) => inbox.tell(&error.to_string()),
         }

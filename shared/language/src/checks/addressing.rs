@@ -11,28 +11,6 @@ use crate::target::Target;
 use crate::yaml::{Node, Reader};
 use drift_api::object::field_paths::FieldPaths;
 
-/// Maximum entries of `notIdentifying`. More entries would mean that the identity is wrong.
-const MAX_ENTRIES: usize = 20;
-
-/// Fields of an object below which an entry may be. Entries have no `self.` prefix, which would look like an
-/// expression without `${…}`.
-const FIRST: [&str; 2] = ["spec", "metadata"];
-
-/// Reads `notIdentifying`: fields in an address that do not select the resource.
-pub(crate) fn read_not_identifying(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<FieldPaths> {
-    let paths = reader.list(node, place, 1..=MAX_ENTRIES, |reader, item, place| {
-        let text = reader.literal(item, place)?;
-        let path: Vec<String> = text.split('.').map(str::to_owned).collect();
-        if !FIRST.contains(&&*path[0]) || path.iter().any(String::is_empty) {
-            return reader.refuse(item.at, format!("{place}: `{text}` is no field; write it such as spec.format"));
-        }
-        Some(path)
-    })?;
-    let mut fields = FieldPaths::default();
-    paths.into_iter().for_each(|path| fields.insert(path));
-    Some(fields)
-}
-
 /// Rejects addresses with a field that the identity lacks. Without external writes they are harmless.
 pub(crate) fn check_addressing(reader: &mut Reader<'_>, spec: &Node, target: &Target) {
     let (identity, excused) = (target.identity.fields(), &target.not_identifying);

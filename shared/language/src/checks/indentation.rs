@@ -3,10 +3,11 @@
 //!
 //! A resource may really have such a field, so nothing is rejected.
 
-use crate::compare::RULE_KEYS;
-use crate::correct::WHEN_KEYS;
-use crate::hints::HINTS;
-use crate::systems::DESTINATIONS;
+use crate::compare::RuleKeys;
+use crate::correct::Correct;
+use crate::hints::WrittenHints;
+use crate::section::Section as _;
+use crate::systems::Destination;
 use crate::yaml::{Content, Entry, Fault, Node};
 
 /// Returns the keys inside `desired` that have the shape of a target key which the target lacks.
@@ -28,7 +29,7 @@ fn misplaced(entry: &Entry, spec: &Node, compare: &Node) -> Option<Fault> {
             (compare.get(key).is_none() && items(&entry.value, is_write_only), "compare.writeOnly", "desired")
         }
         "correct" => (spec.get(key).is_none() && is_correct(&entry.value), "correct", "compare"),
-        "hints" => (spec.get(key).is_none() && has_only(&entry.value, &HINTS), "hints", "compare"),
+        "hints" => (spec.get(key).is_none() && has_only(&entry.value, &WrittenHints::names(())), "hints", "compare"),
         _ => return None,
     };
     let message = format!(
@@ -47,8 +48,8 @@ fn is_rule(node: &Node) -> bool {
     // A `path` alone proves nothing, because other things have paths.
     let is_path = |key: &&str| *key == "path";
     has_pointer(node)
-        && has_only(node, &RULE_KEYS)
-        && RULE_KEYS.iter().any(|key| !is_path(key) && node.get(key).is_some())
+        && has_only(node, &RuleKeys::names(()))
+        && RuleKeys::names(()).iter().any(|key| !is_path(key) && node.get(key).is_some())
 }
 
 fn is_write_only(node: &Node) -> bool {
@@ -56,8 +57,8 @@ fn is_write_only(node: &Node) -> bool {
 }
 
 fn is_correct(node: &Node) -> bool {
-    DESTINATIONS.iter().any(|destination| node.get(destination).is_some())
-        && has_only(node, &[WHEN_KEYS, DESTINATIONS].concat())
+    Destination::names(()).iter().any(|destination| node.get(destination).is_some())
+        && has_only(node, &Correct::names(()))
 }
 
 fn has_pointer(node: &Node) -> bool {

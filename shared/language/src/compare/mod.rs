@@ -22,12 +22,13 @@ use self::effects::Effects;
 use self::provable::{DesiredPlace, check_constants, ignored_item, is_same_constant, look_up, unobserved};
 use self::removal::Removal;
 use self::rule_tree::RuleTree;
-use self::write_only::read_write_only;
-use self::written::{WrittenRule, read_rule};
+use self::write_only::{MAX_WRITE_ONLY, WriteOnlyKeys, write_only};
+use self::written::WrittenRule;
 use crate::cel::{
     EvaluationError, Expressions as _, KnownDesired, Node as Template, Scope, Shape, Site, ValueTemplate, Variables,
 };
-use crate::yaml::{Content, Node, Reader, read_value};
+use crate::section::{Section, any, list, section};
+use crate::yaml::{Content, Fields, Node, Reader, read_value};
 use drift_api::object::field_paths::FieldPaths;
 
 pub use self::effects::ListKind;
@@ -35,7 +36,7 @@ pub use self::fitness::item_key;
 pub use self::form::{Form, Meaning, json_of};
 pub use self::rules::{RulePlace, Rules};
 pub use self::write_only::WriteOnly;
-pub(crate) use self::written::RULE_KEYS;
+pub(crate) use self::written::RuleKeys;
 
 /// Maximum number of rules of one target.
 const MAX_RULES: usize = 200;
@@ -133,19 +134,35 @@ pub(crate) fn shape_of(tree: &ValueTemplate) -> Shape {
     DesiredPlace::of(tree.root()).shape(&Rules::default().root())
 }
 
-pub(crate) fn read_compare(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Compare> {
-    let fields = reader.fields(node, place, &["desired", "rules", "writeOnly"])?;
-    let desired = reader.needed(&fields, "desired", read_desired);
-    let rules = reader.or(&fields, "rules", Rules::default(), |reader, node, place| {
-        read_rules(reader, node, place, desired.as_ref())
-    });
-    let write_only = reader.or(&fields, "writeOnly", Vec::new(), |reader, node, place| {
-        read_write_only(reader, node, place, desired.as_ref())
-    });
-    let site = reader.site(&fields.place("rules"), Scope::Desired);
-    let compare = Compare { desired: desired?, rules: rules?, write_only: write_only?, site };
-    reader.names_mut().desired = Arc::new(compare.known_desired());
-    Some(compare)
+/// The section as written.
+#[derive(Section)]
+#[section(value = Compare, check = Self::make)]
+pub(crate) struct WrittenCompare {
+    /// The desired state over self. A field that is left out is not managed.
+    #[key(any(read_desired))]
+    desired: ValueTemplate,
+    /// How parts are compared. 1 to 200 rules.
+    #[key(list(1..=MAX_RULES, section::<RuleKeys>(())), read = rules(key_desired.as_ref()), default)]
+    rules: Rules,
+    /// Secrets that no read gives back. 1 to 16.
+    #[key(list(1..=MAX_WRITE_ONLY, section::<WriteOnlyKeys>(())), read = write_only(key_desired.as_ref()), default)]
+    write_only: Vec<WriteOnly>,
+}
+
+impl WrittenCompare {
+    /// Templates that are read later know the desired state.
+    fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<Compare> {
+        let Self { desired, rules, write_only } = self;
+        let site = reader.site(&fields.place("rules"), Scope::Desired);
+        let compare = Compare { desired, rules, write_only, site };
+        reader.names_mut().desired = Arc::new(compare.known_desired());
+        Some(compare)
+    }
+}
+
+/// Returns a reader of rules that fit the desired state.
+fn rules(desired: Option<&ValueTemplate>) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Rules> {
+    move |reader, node, place| read_rules(reader, node, place, desired)
 }
 
 fn read_desired(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ValueTemplate> {
@@ -161,7 +178,7 @@ fn read_rules(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option
     let mut known: Vec<WrittenRule> = Vec::new();
     let mut whole = true;
     for (position, item) in items.iter().enumerate() {
-        let Some(rule) = read_rule(reader, item, &format!("{place}[{position}]")) else {
+        let Some(rule) = RuleKeys::read(reader, item, &format!("{place}[{position}]"), ()) else {
             whole = false;
             continue;
         };

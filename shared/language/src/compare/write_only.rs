@@ -5,11 +5,12 @@ use super::rule_tree::Step;
 use super::rules::Rules;
 use super::written::read_pointer;
 use crate::cel::{Node as Template, ValueTemplate};
+use crate::section::{Section, text};
 use crate::suggest::did_you_mean;
-use crate::yaml::{Node, Reader};
+use crate::yaml::{Node, Position, Reader};
 
 /// Maximum number of write-only fields of one target, the same as of its secrets.
-const MAX_WRITE_ONLY: usize = 16;
+pub(super) const MAX_WRITE_ONLY: usize = 16;
 
 /// A field of the external resource that no read returns.
 #[derive(Debug)]
@@ -34,50 +35,56 @@ impl WriteOnly {
     }
 }
 
-pub(super) fn read_write_only(
-    reader: &mut Reader<'_>,
-    node: &Node,
-    place: &str,
-    desired: Option<&ValueTemplate>,
-) -> Option<Vec<WriteOnly>> {
-    let items = reader.items(node, place, 1..=MAX_WRITE_ONLY)?;
-    let mut fields: Vec<Option<WriteOnly>> = Vec::with_capacity(items.len());
-    for (position, item) in items.iter().enumerate() {
-        let place = format!("{place}[{position}]");
-        let field = read_field(reader, item, &place, desired);
-        let twice = field.as_ref().is_some_and(|field| fields.iter().flatten().any(|known| known.path == field.path));
-        fields.push(field);
-        if twice {
-            reader.refuse::<()>(item.at, format!("{place}.path: it is written twice here"));
-        }
-    }
-    fields.into_iter().collect()
+/// The keys of one field.
+#[derive(Section)]
+pub(super) struct WriteOnlyKeys {
+    /// A JSON Pointer that desired does not have: /password.
+    #[key(text(read_path))]
+    path: (Position, Vec<String>),
+    /// A name of secrets.
+    #[key(text(read_secret))]
+    secret: String,
 }
 
-fn read_field(reader: &mut Reader<'_>, node: &Node, place: &str, desired: Option<&ValueTemplate>) -> Option<WriteOnly> {
-    let fields = reader.fields(node, place, &["path", "secret"])?;
-    let path = reader.needed(&fields, "path", |reader, node, place| {
-        let (at, _, steps) = read_pointer(reader, node, place)?;
-        let Some(path) = names_of(steps).filter(|path| !path.is_empty()) else {
-            return reader.refuse(at, format!("{place}: write out one field, for example /password"));
-        };
-        if desired.is_some_and(|desired| is_written(desired.root(), &path)) {
-            let message =
-                format!("{place}: desired says what is to be there, so it is compared; take it out of one of the two");
-            return reader.refuse(at, message);
-        }
-        Some(path)
-    });
-    let secret = reader.needed(&fields, "secret", |reader, node, place| {
-        let secret = reader.literal(node, place)?;
-        let known = reader.names_mut().secrets.clone();
-        if !known.iter().any(|name| name == secret) {
-            let hint = did_you_mean(secret, known.iter().map(String::as_str));
-            return reader.refuse(node.at, format!("{place}: spec.secrets has no `{secret}`{hint}"));
-        }
-        Some(secret.to_owned())
-    });
-    Some(WriteOnly { path: path?, secret: secret? })
+/// Returns a reader of fields that the desired state does not have.
+pub(super) fn write_only(
+    desired: Option<&ValueTemplate>,
+) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<WriteOnly>> {
+    move |reader, node, place| {
+        let mut known = Vec::new();
+        reader.list(node, place, 1..=MAX_WRITE_ONLY, |reader, item, place| {
+            let WriteOnlyKeys { path: (at, path), secret } = WriteOnlyKeys::read(reader, item, place, ())?;
+            if known.contains(&path) {
+                return reader.refuse(item.at, format!("{place}.path: it is written twice here"));
+            }
+            if desired.is_some_and(|desired| is_written(desired.root(), &path)) {
+                let message = format!(
+                    "{place}.path: desired says what is to be there, so it is compared; take it out of one of the two"
+                );
+                return reader.refuse(at, message);
+            }
+            known.push(path.clone());
+            Some(WriteOnly { path, secret })
+        })
+    }
+}
+
+fn read_path(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Position, Vec<String>)> {
+    let (at, _, steps) = read_pointer(reader, node, place)?;
+    match names_of(steps).filter(|path| !path.is_empty()) {
+        Some(path) => Some((at, path)),
+        None => reader.refuse(at, format!("{place}: write out one field, for example /password")),
+    }
+}
+
+fn read_secret(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    let secret = reader.literal(node, place)?;
+    let names = reader.names();
+    if !names.secrets.iter().any(|name| name == secret) {
+        let hint = did_you_mean(secret, names.secrets.iter().map(String::as_str));
+        return reader.refuse(node.at, format!("{place}: spec.secrets has no `{secret}`{hint}"));
+    }
+    Some(secret.to_owned())
 }
 
 fn names_of(steps: Vec<Step>) -> Option<Vec<String>> {

@@ -1,12 +1,11 @@
 //! One rule as written: a path and one or more effects.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 
 use super::effects::{Effects, Extra, ListKind};
 use super::form::Form;
 use super::rule_tree::Step;
+use crate::section::{Leaf, Schema, Section, distinct, literal, text, typed, words};
 use crate::values::decimal::Decimal;
 use crate::yaml::{Content, Fields, Node, Position, Reader};
 
@@ -14,12 +13,8 @@ use crate::yaml::{Content, Fields, Node, Position, Reader};
 const MAX_KEYS: usize = 8;
 /// Matches every key and every item.
 const EVERY: &str = "*";
-/// The keys of a rule.
-pub(crate) const RULE_KEYS: [&str; 10] =
-    ["path", "list", "keys", "extra", "as", "tolerance", "ignore", "redact", "show", "change"];
-
 /// One rule as written.
-pub(super) struct WrittenRule {
+pub(crate) struct WrittenRule {
     /// Its path in the document: `compare.rules[0]`.
     pub(super) place: String,
     /// Position of its path.
@@ -37,59 +32,77 @@ enum ListWord {
     Map,
 }
 
-pub(super) fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<WrittenRule> {
-    let fields = reader.fields(node, place, &RULE_KEYS)?;
-    let path = reader.needed(&fields, "path", read_pointer);
-    let effects = read_effects(reader, &fields);
-    let (at, pointer, path) = path?;
-    let effects = effects?;
-    let refusal = match effects.words().as_slice() {
-        // Other keys are reported as unknown elsewhere.
-        [] if fields.entries().len() > 1 => return None,
-        [] => {
-            Some("a rule says what holds at its path: one of list, extra, as, tolerance, ignore, redact, show, change")
+/// One rule as its keys say.
+#[derive(Section)]
+#[section(value = WrittenRule, check = Self::make)]
+pub(crate) struct RuleKeys {
+    /// A JSON Pointer into desired. * is every key or item.
+    #[key(text(read_pointer))]
+    path: (Position, String, Vec<Step>),
+    /// Default: ordered.
+    #[key(words(LISTS))]
+    list: Option<ListWord>,
+    /// Fields that identify an item, with list: map. 1 to 8.
+    #[key(distinct(1..=MAX_KEYS, literal(parse_key)))]
+    keys: Option<Vec<String>>,
+    /// More than desired. Default: drift in lists, allow in maps.
+    #[key(words(EXTRAS))]
+    extra: Option<Extra>,
+    /// How values are read. Default: as they are.
+    #[key(words(&Form::WORDS), name = "as")]
+    form: Option<Form>,
+    /// How far apart numbers may be. Above 0, default: exact.
+    #[key(typed(&["number"], read_tolerance))]
+    tolerance: Option<Decimal>,
+    /// Neither compared nor sent.
+    #[key(flag(), default)]
+    ignore: bool,
+    /// Compared and sent, but never shown.
+    #[key(flag(), default)]
+    redact: bool,
+    /// Shown although the name looks secret.
+    #[key(flag(), default)]
+    show: bool,
+    /// A difference here replaces the resource.
+    #[key(words(&[("replace", ())]))]
+    change: Option<()>,
+}
+
+/// The values of `list`.
+const LISTS: &[(&str, ListWord)] = &[("ordered", ListWord::Ordered), ("set", ListWord::Set), ("map", ListWord::Map)];
+/// The values of `extra`.
+const EXTRAS: &[(&str, Extra)] = &[("drift", Extra::Drift), ("driftBelow", Extra::DriftBelow), ("allow", Extra::Allow)];
+
+impl RuleKeys {
+    fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<WrittenRule> {
+        let Self { path: (at, pointer, path), list, keys, extra, form, tolerance, ignore, redact, show, change } = self;
+        let list = list_kind(reader, fields, list, keys)?;
+        let effects = Effects { list, extra, form, tolerance, ignore, redact, show, replace: change.is_some() };
+        let place = fields.own_place();
+        let refusal = match effects.words().as_slice() {
+            // Other keys are reported as unknown elsewhere.
+            [] if fields.entries().len() > 1 => return None,
+            [] => Some(
+                "a rule says what holds at its path: one of list, extra, as, tolerance, ignore, redact, show, change",
+            ),
+            [_, _, ..] if effects.ignore => Some("what is ignored is not compared, so no other effect can hold there"),
+            _ if effects.redact && effects.show => Some("redact and show contradict each other"),
+            _ if effects.ignore && path.is_empty() => Some("the whole of desired cannot be ignored"),
+            _ => None,
+        };
+        match refusal {
+            Some(message) => reader.refuse(fields.at(), format!("{place}: {message}")),
+            None => Some(WrittenRule { place: place.to_owned(), at, pointer, path, effects }),
         }
-        [_, _, ..] if effects.ignore => Some("what is ignored is not compared, so no other effect can hold there"),
-        _ if effects.redact && effects.show => Some("redact and show contradict each other"),
-        _ if effects.ignore && path.is_empty() => Some("the whole of desired cannot be ignored"),
-        _ => None,
-    };
-    match refusal {
-        Some(message) => reader.refuse(fields.at(), format!("{place}: {message}")),
-        None => Some(WrittenRule { place: place.to_owned(), at, pointer, path, effects }),
     }
 }
 
-fn read_effects(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Effects> {
-    let list = read_list(reader, fields);
-    let extra = reader.optional(fields, "extra", |reader, node, place| {
-        reader.choice(
-            node,
-            place,
-            &[("drift", Extra::Drift), ("driftBelow", Extra::DriftBelow), ("allow", Extra::Allow)],
-        )
-    });
-    let form = reader.optional(fields, "as", |reader, node, place| reader.choice(node, place, Form::WORDS.as_slice()));
-    let tolerance = reader.optional(fields, "tolerance", read_tolerance);
-    let [ignore, redact, show] = ["ignore", "redact", "show"].map(|key| reader.or(fields, key, false, read_flag));
-    let replace =
-        reader.optional(fields, "change", |reader, node, place| reader.choice(node, place, &[("replace", ())]));
-    Some(Effects {
-        list: list?,
-        extra: extra?,
-        form: form?,
-        tolerance: tolerance?,
-        ignore: ignore?,
-        redact: redact?,
-        show: show?,
-        replace: replace?.is_some(),
-    })
-}
-
-fn read_list(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<ListKind>> {
-    let words = [("ordered", ListWord::Ordered), ("set", ListWord::Set), ("map", ListWord::Map)];
-    let word = reader.optional(fields, "list", |reader, node, place| reader.choice(node, place, &words))?;
-    let keys = reader.optional(fields, "keys", read_keys)?;
+fn list_kind(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    word: Option<ListWord>,
+    keys: Option<Vec<String>>,
+) -> Option<Option<ListKind>> {
     let place = fields.place("list");
     match (word, keys) {
         (Some(ListWord::Map), Some(keys)) => Some(Some(ListKind::Map(keys))),
@@ -104,18 +117,8 @@ fn read_list(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<List
     }
 }
 
-fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
-    let mut known = HashSet::new();
-    reader.list(node, place, 1..=MAX_KEYS, |reader, item, place| {
-        let key = reader.literal(item, place)?;
-        if key.is_empty() {
-            return reader.refuse(item.at, format!("{place}: a key is the name of a field"));
-        }
-        if !known.insert(key.to_owned()) {
-            return reader.refuse(item.at, format!("{place}: `{key}` is written twice"));
-        }
-        Some(key.to_owned())
-    })
+fn parse_key(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("a key is the name of a field".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 fn read_tolerance(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Decimal> {
@@ -129,11 +132,12 @@ fn read_tolerance(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<D
     }
 }
 
-fn read_flag(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<bool> {
-    match reader.truth(node, place)? {
+/// `true`. Its absence is false.
+fn flag() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<bool>, impl Fn() -> Schema> {
+    typed(&["boolean"], |reader: &mut Reader<'_>, node: &Node, place: &str| match reader.truth(node, place)? {
         true => Some(true),
         false => reader.refuse(node.at, format!("{place}: only true makes sense; leave it out instead")),
-    }
+    })
 }
 
 /// Reads a JSON Pointer. The empty text is the whole of `desired`.

@@ -2,15 +2,16 @@
 
 mod windows;
 
+use crate::section::{Section, duration, whole, words};
+use crate::systems::Destination;
 use crate::systems::actions::{Action, Actions};
 use crate::systems::section::CorrectSection;
-use crate::systems::{DESTINATIONS, Destination, read_destination};
-use crate::yaml::{Content, Node, Reader, duration};
+use crate::yaml::{Content, Fields, Node, Reader};
 use drift_api::object::field_paths::FieldPaths;
 use std::time::Duration;
 
 pub use windows::Windows;
-use windows::read_windows;
+use windows::windows;
 
 /// Maximum `settle`. With a longer one, drift would persist for more than an hour without a visible reason.
 const MAX_SETTLE: Duration = Duration::from_hours(1);
@@ -25,23 +26,36 @@ const MAX_ATTEMPTS: u32 = 1_000;
 pub(crate) const WHEN_KEYS: &[&str] = &["mode", "existing", "settle", "limits", "windows", "deletionWindows"];
 
 /// The settings of the controller.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(check = Self::complete)]
 pub struct Correct {
-    /// Enables or disables corrections.
+    /// Default: Observe.
+    #[key(words(MODES), default = Mode::Observe)]
     pub mode: Mode,
-    /// The treatment of resources that already exist.
+    /// For a resource that existed before. Default: Refuse.
+    #[key(words(EXISTING), default = Existing::Refuse)]
     pub existing: Existing,
-    /// The time until a read of the external system reflects a correction.
+    /// Wait before the next poll. Up to 1h, default 0s, with nudge 30s.
+    #[key(duration(Duration::ZERO..=MAX_SETTLE), default)]
     pub settle: Duration,
-    /// Rates and limits.
+    /// Limits of all corrections of the target.
+    #[key(default)]
     pub limits: CorrectLimits,
-    /// The times at which creates, updates, replacements and nudges may begin.
+    /// Times at which corrections may begin. Default: always.
+    #[key(windows(), default)]
     pub windows: Windows,
-    /// The times at which deletions may begin.
+    /// The same for deletions.
+    #[key(windows(), default)]
     pub deletion_windows: Windows,
     /// The way to correct. `None` if the target only observes.
+    #[key(flatten = ())]
     pub destination: Option<Destination>,
 }
+
+/// The values of `mode`.
+const MODES: &[(&str, Mode)] = &[("Observe", Mode::Observe), ("Approve", Mode::Approve), ("Correct", Mode::Correct)];
+/// The values of `existing`.
+const EXISTING: &[(&str, Existing)] = &[("Refuse", Existing::Refuse), ("Adopt", Existing::Adopt)];
 
 impl Default for Correct {
     fn default() -> Self {
@@ -86,15 +100,19 @@ pub enum Existing {
 }
 
 /// The limits in `correct.limits`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Section)]
 pub struct CorrectLimits {
-    /// Concurrent corrections; default 4.
+    /// Corrections at the same time. Default: 4.
+    #[key(whole(1..=MAX_CONCURRENT), default = Self::default().concurrent)]
     pub concurrent: u32,
-    /// Corrections started per minute; default 60.
+    /// Corrections that begin per minute. Default: 60.
+    #[key(whole(1..=MAX_PER_MINUTE), default = Self::default().per_minute)]
     pub per_minute: u32,
-    /// Percentage of drifted objects at which the breaker opens; default 20.
+    /// The breaker opens here. Default: 20. 100: never.
+    #[key(whole(1..=100), default = Self::default().max_drifted_percent)]
     pub max_drifted_percent: u8,
-    /// Ineffective corrections in a row after which only one per hour is tried; default 10.
+    /// Corrections in a row without effect. Default: 10.
+    #[key(whole(1..=MAX_ATTEMPTS), default = Self::default().attempts)]
     pub attempts: u32,
 }
 
@@ -105,6 +123,26 @@ impl Default for CorrectLimits {
 }
 
 impl Correct {
+    /// Checks that the keys fit the way to correct, and takes its defaults and bounds.
+    fn complete(mut self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<Self> {
+        let place = fields.own_place();
+        if let Some(section) = self.destination.as_ref().map(Destination::section) {
+            if fields.get("settle").is_none() {
+                self.settle = section.default_settle();
+            }
+            self.limits.concurrent = self.limits.concurrent.min(section.most_concurrent());
+            if let Some(node) = fields.get("existing").filter(|_| !section.writes_outside()) {
+                let message = format!("{place}.existing: a nudge touches nothing outside, so it adopts nothing");
+                return reader.refuse(node.at, message);
+            }
+        } else if self.mode.corrects() {
+            let keys = Destination::names(()).join(", ");
+            let message = format!("{place}: mode {:?} needs one of {keys}, which says how", self.mode);
+            return reader.refuse(fields.at(), message);
+        }
+        Some(self)
+    }
+
     pub(crate) fn section(&self) -> Option<&dyn CorrectSection> {
         self.destination.as_ref().map(Destination::section)
     }
@@ -159,70 +197,6 @@ impl Correct {
     pub(crate) fn fields(&self) -> FieldPaths {
         self.section().map(|section| section.fields()).unwrap_or_default()
     }
-}
-
-pub(crate) fn read_correct(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Correct> {
-    let fields = reader.fields(node, place, &[WHEN_KEYS, DESTINATIONS].concat())?;
-    let default = Correct::default();
-    let mode = reader.or(&fields, "mode", default.mode, |reader, node, place| {
-        let modes = [("Observe", Mode::Observe), ("Approve", Mode::Approve), ("Correct", Mode::Correct)];
-        reader.choice(node, place, &modes)
-    });
-    let existing = reader.or(&fields, "existing", default.existing, |reader, node, place| {
-        reader.choice(node, place, &[("Refuse", Existing::Refuse), ("Adopt", Existing::Adopt)])
-    });
-    let settle = reader.or(&fields, "settle", default.settle, |reader, node, place| {
-        duration(reader, node, place, Duration::ZERO..=MAX_SETTLE)
-    });
-    let limits = reader.or(&fields, "limits", default.limits, read_limits);
-    let windows = reader.or(&fields, "windows", Windows::default(), read_windows);
-    let deletion_windows = reader.or(&fields, "deletionWindows", Windows::default(), read_windows);
-    let destination = read_destination(reader, &fields);
-    let (destination, mut limits) = (destination?, limits?);
-    let (windows, deletion_windows) = (windows?, deletion_windows?);
-    let mut settle = settle;
-    if let Some(section) = destination.as_ref().map(Destination::section) {
-        if fields.get("settle").is_none() {
-            settle = Some(section.default_settle());
-        }
-        limits.concurrent = limits.concurrent.min(section.most_concurrent());
-        if let Some(node) = fields.get("existing").filter(|_| !section.writes_outside()) {
-            let message = format!("{place}.existing: a nudge touches nothing outside, so it adopts nothing");
-            return reader.refuse(node.at, message);
-        }
-    }
-    let correct =
-        Correct { mode: mode?, existing: existing?, settle: settle?, limits, windows, deletion_windows, destination };
-    if correct.mode.corrects() && correct.destination.is_none() {
-        return reader.refuse(
-            fields.at(),
-            format!("{place}: mode {:?} needs one of {}, which says how", correct.mode, DESTINATIONS.join(", ")),
-        );
-    }
-    Some(correct)
-}
-
-fn read_limits(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<CorrectLimits> {
-    let fields = reader.fields(node, place, &["concurrent", "perMinute", "maxDriftedPercent", "attempts"])?;
-    let default = CorrectLimits::default();
-    let concurrent = reader.or(&fields, "concurrent", default.concurrent, |reader, node, place| {
-        reader.whole(node, place, 1..=MAX_CONCURRENT)
-    });
-    let per_minute = reader.or(&fields, "perMinute", default.per_minute, |reader, node, place| {
-        reader.whole(node, place, 1..=MAX_PER_MINUTE)
-    });
-    let max_drifted_percent =
-        reader.or(&fields, "maxDriftedPercent", default.max_drifted_percent, |reader, node, place| {
-            reader.whole(node, place, 1..=100)
-        });
-    let attempts = reader
-        .or(&fields, "attempts", default.attempts, |reader, node, place| reader.whole(node, place, 1..=MAX_ATTEMPTS));
-    Some(CorrectLimits {
-        concurrent: concurrent?,
-        per_minute: per_minute?,
-        max_drifted_percent: max_drifted_percent?,
-        attempts: attempts?,
-    })
 }
 
 /// Rejects replacement rules that no step can carry out, and replacement steps that no rule requests. Without

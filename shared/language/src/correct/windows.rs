@@ -8,7 +8,8 @@ use drift_api::{Hold, LeanObject};
 use jiff::Timestamp;
 
 use super::Correct;
-use crate::yaml::{Node, Reader, duration};
+use crate::section::{Leaf, Schema, Section, duration, list, literal, section};
+use crate::yaml::{Fields, Node, Reader};
 
 /// Maximum windows in one list. A week has seven nights.
 const MAX_WINDOWS: usize = 20;
@@ -16,6 +17,8 @@ const MAX_WINDOWS: usize = 20;
 const SHORTEST: Duration = Duration::from_mins(1);
 /// Longest window. A window of a week that opens weekly is always open.
 const LONGEST: Duration = Duration::from_hours(7 * 24);
+/// The default of `timeZone`.
+const UTC: &str = "UTC";
 /// Fields of a cron expression.
 const CRON_FIELDS: usize = 5;
 
@@ -77,44 +80,53 @@ impl Correct {
     }
 }
 
-pub(super) fn read_windows(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Windows> {
-    let items = reader.items(node, place, 1..=MAX_WINDOWS)?;
-    reader.each(items, place, read_window).map(Windows)
+/// The windows of one list.
+pub(super) fn windows() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Windows>, impl Fn() -> Schema> {
+    list(1..=MAX_WINDOWS, section::<WrittenWindow>(())).map(Windows)
 }
 
-fn read_window(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Window> {
-    let fields = reader.fields(node, place, &["cron", "duration", "timeZone"])?;
-    let duration =
-        reader.needed(&fields, "duration", |reader, node, place| duration(reader, node, place, SHORTEST..=LONGEST));
-    let zone = reader.or(&fields, "timeZone", "UTC".to_owned(), |reader, node, place| {
-        let zone = reader.literal(node, place)?;
-        if jiff::tz::TimeZone::get(zone).is_err() {
-            let message = format!("{place}: `{zone}` is no time zone; write for example Europe/Berlin or UTC");
-            return reader.refuse(node.at, message);
-        }
-        Some(zone.to_owned())
-    });
-    let opens = reader.needed(&fields, "cron", |reader, node, place| {
-        let cron = reader.literal(node, place)?;
-        match parse_cron(cron, zone.as_deref().unwrap_or("UTC")) {
-            Ok(opens) => Some(opens),
-            Err(why) => reader.refuse(node.at, format!("{place}: `{cron}` {why}")),
-        }
-    });
-    zone?;
-    Some(Window { opens: opens?, duration: duration? })
+/// One window as written.
+#[derive(Section)]
+#[section(value = Window, check = make_window)]
+struct WrittenWindow {
+    /// When it opens: minute, hour, day, month, day of week.
+    #[key(literal(|cron| parse_cron(cron, UTC).map(|_| cron.to_owned())))]
+    cron: String,
+    /// How long it is open. 1m to 7 days.
+    #[key(duration(SHORTEST..=LONGEST))]
+    duration: Duration,
+    /// The zone of cron: Europe/Berlin. Default: UTC.
+    #[key(literal(parse_zone), default = UTC.to_owned())]
+    time_zone: String,
 }
 
-fn parse_cron(cron: &str, zone: &str) -> Result<Crontab, &'static str> {
+fn make_window(written: WrittenWindow, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<Window> {
+    let WrittenWindow { cron, duration, time_zone } = written;
+    match parse_cron(&cron, &time_zone) {
+        Ok(opens) => Some(Window { opens, duration }),
+        Err(error) => reader.refuse(fields.at(), format!("{}: {error}", fields.place("cron"))),
+    }
+}
+
+fn parse_zone(zone: &str) -> Result<String, String> {
+    match jiff::tz::TimeZone::get(zone) {
+        Ok(_) => Ok(zone.to_owned()),
+        Err(_) => Err(format!("`{zone}` is no time zone; write for example Europe/Berlin or UTC")),
+    }
+}
+
+fn parse_cron(cron: &str, zone: &str) -> Result<Crontab, String> {
     let ranges = "is no cron expression: minute 0 to 59, hour 0 to 23, day 1 to 31, month 1 to 12, day of week 0 to 7";
     let example =
         "is no cron expression of five fields; write for example `0 22 * * 1-5`: minute, hour, day, month, day of week";
     if cron.split_whitespace().count() != CRON_FIELDS {
-        return Err(example);
+        return Err(format!("`{cron}` {example}"));
     }
-    let opens = parse_crontab(&format!("{cron} {zone}")).map_err(|_| ranges)?;
+    let opens = parse_crontab(&format!("{cron} {zone}")).map_err(|_| format!("`{cron}` {ranges}"))?;
     // Any time serves as a start: a date that exists at all comes within four years.
-    opens.find_next(MakeTimestamp(Timestamp::UNIX_EPOCH)).map_err(|_| "names a date that never comes")?;
+    opens
+        .find_next(MakeTimestamp(Timestamp::UNIX_EPOCH))
+        .map_err(|_| format!("`{cron}` names a date that never comes"))?;
     Ok(opens)
 }
 

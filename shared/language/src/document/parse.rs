@@ -1,34 +1,23 @@
 //! Checks one document and compiles it to a target.
 
-use std::time::Duration;
-
-use crate::cel::{Expression, Expressions as _, Scope, TextTemplate};
-use crate::checks::addressing::{check_addressing, read_not_identifying};
+use crate::cel::Expressions as _;
+use crate::checks::addressing::check_addressing;
 use crate::checks::indentation::too_deep;
 use crate::checks::secret_use::check_secrets;
-use crate::compare::{Compare, read_compare};
-use crate::correct::{Correct, check_replacement, read_correct};
+use crate::correct::{Correct, check_replacement};
 use crate::document::hash::{correct_hash, document_hash, verdict_hash};
-use crate::hints::{HintSource, check_watch, read_hints};
-use crate::network::Network;
-use crate::read::{Read, read_read};
-use crate::scope::{IdentityScope, read_scope, scope_of_read};
-use crate::secrets::{DeclaredSecret, read_secrets};
-use crate::spec::destinations::read_allow_networks;
-use crate::spec::naming::{read_identity, read_names};
-use crate::spec::object_may::{ObjectMay, read_object_may};
-use crate::spec::objects::{ObjectSelection, read_objects};
-use crate::spec::polling::{Confirm, confirm_chosen_ids, read_confirm, read_times};
-use crate::spec::requirements::{Requirement, read_requirements};
-use crate::spec::status_fields::{StatusTemplates, check_published, read_status_templates};
+use crate::hints::check_watch;
+use crate::read::Read;
+use crate::section::{Section, read_by, text, words};
+use crate::spec::polling::confirm_chosen_ids;
+use crate::spec::status_fields::check_published;
 use crate::target::Target;
 use crate::unreadable::check::check_carried_back;
 use crate::values::names::is_dns_label;
 use crate::yaml::durations::KIB;
 use crate::yaml::problem::{DocumentName, Problem};
 use crate::yaml::reader::FindHome;
-use crate::yaml::recording::Recording;
-use crate::yaml::{self, Fault, Fields, Node, Position, Reader, expression};
+use crate::yaml::{self, Fault, Fields, Node, Position, Reader};
 use drift_api::names::{OBSERVED_GENERATION, TARGET_API_VERSION, TARGET_KIND};
 use drift_api::object::field_paths::FieldPaths;
 
@@ -79,33 +68,61 @@ fn parse_within(document: &DocumentName, text: &str, find_home: FindHome) -> Res
     }
 }
 
-/// Records the keys and bounds that the reader asks for, for valid and invalid documents.
-pub(crate) fn record(recording: Recording, text: &str) -> Recording {
-    let read = || {
-        let mut reader = Reader::new(text);
-        reader.record(recording);
-        let name = DocumentName { config_map: String::new(), key: String::new() };
-        if let Ok(root) = yaml::parse(text) {
-            // Errors do not change what is recorded.
-            let _ = read_document(&mut reader, &name, &root);
-        }
-        reader.recorded()
-    };
-    stacker::grow(STACK_BYTES, read)
+/// A document.
+#[derive(Section)]
+pub(crate) struct Document {
+    /// The version of the language.
+    #[key(words(&[(TARGET_API_VERSION, ())]))]
+    api_version: (),
+    /// The kind of the document.
+    #[key(words(&[(TARGET_KIND, ())]))]
+    kind: (),
+    /// Names the target.
+    metadata: Metadata,
+    /// The target itself.
+    #[key(read_by::<Target, _>(read_spec))]
+    spec: Target,
+}
+
+#[derive(Section)]
+struct Metadata {
+    /// A DNS label, unique over all documents. At most 63 characters.
+    #[key(text(read_name))]
+    name: (String, Position),
+}
+
+fn read_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(String, Position)> {
+    let name = reader.literal(node, place)?;
+    if !is_dns_label(name) {
+        let message = format!("{place}: `{name}` is no name; use at most 63 of a-z, 0-9 and -, none - at the ends");
+        return reader.refuse(node.at, message);
+    }
+    Some((name.to_owned(), node.at))
+}
+
+/// Places count from `spec`, so that errors name `read.http.url`.
+fn read_spec(reader: &mut Reader<'_>, spec: &Node, place: &str) -> Option<Target> {
+    let fields = reader.fields(spec, place, &Target::names(()))?;
+    let fields = Fields::below(&fields);
+    let target = Target::read_from(reader, &fields, ())?;
+    let stored = target.correct.stored().map(|name| (name, "a step stores"));
+    let written = stored.chain(target.ready.then_some((OBSERVED_GENERATION, "`ready` writes")));
+    check_published(reader, &fields, &target.publish, written)?;
+    let (read, compare, correct) = (&target.read, &target.compare, &target.correct);
+    check_credentials(reader, spec, target.insecure, read, correct);
+    check_secrets(reader, spec, &target.secrets, target.insecure, compare, correct);
+    check_carried_back(reader, spec, read, compare, correct);
+    check_replacement(reader, spec, correct);
+    check_watch(reader, spec, read, &target.hints);
+    correct.section().into_iter().for_each(|own| own.check_fit(reader, spec, &target.objects, read.source.section()));
+    Some(target)
 }
 
 fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) -> Option<Parsed> {
-    let fields = reader.fields(root, "", &["apiVersion", "kind", "metadata", "spec"])?;
-    let version = reader
-        .required(&fields, "apiVersion")
-        .and_then(|node| reader.choice(node, "apiVersion", &[(TARGET_API_VERSION, ())]));
-    let kind = reader.required(&fields, "kind").and_then(|node| reader.choice(node, "kind", &[(TARGET_KIND, ())]));
-    let name = reader.required(&fields, "metadata").and_then(|node| read_metadata(reader, node));
-    let spec = reader.required(&fields, "spec");
-    let target = spec.and_then(|spec| read_spec(reader, spec));
-    let (name, name_at) = name?;
-    let (spec, target) = (spec?, target?);
-    version.and(kind)?;
+    let Document { api_version: (), kind: (), metadata: Metadata { name: (name, name_at) }, spec: mut target } =
+        Document::read(reader, root, "", ())?;
+    let spec = root.get("spec")?;
+    (target.name, target.document) = (name, document.clone());
     let mut poll_fields = fields_of_polls(&target);
     target.object_may.field().into_iter().for_each(|field| poll_fields.insert(field));
     let mut all_fields = poll_fields.clone();
@@ -114,193 +131,31 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     target.correct.stored().for_each(|name| all_fields.insert(vec!["status".to_owned(), name.to_owned()]));
     target.secrets.iter().for_each(|secret| all_fields.extend(&secret.fields()));
     let stores = target.correct.stored().next().is_some();
-    let replaces = target.correct.actions().replace && target.compare.rules.replace();
-    let wanted = [("fields", target.correct.reads_differs()), ("replace", replaces), ("absentFor", stores)];
+    if stores {
+        target.confirm = confirm_chosen_ids(target.confirm, spec);
+    }
+    let wanted = [("fields", target.uses_differs()), ("replace", target.replaces()), ("absentFor", stores)];
     let wanted: Vec<&str> = wanted.iter().filter(|(_, is_wanted)| *is_wanted).map(|(word, _)| *word).collect();
     // The current values decide if a publication is needed.
     target.publish.names().for_each(|name| poll_fields.insert(vec!["status".to_owned(), name.to_owned()]));
     poll_fields.readiness = target.ready;
-    let target = Target {
-        name,
-        document: document.clone(),
-        poll_fields,
-        all_fields,
-        verdict_hash: verdict_hash(spec, &wanted),
-        document_hash: document_hash(root),
-        correct_hash: correct_hash(spec),
-        objects: target.objects,
-        object_may: target.object_may,
-        identity: target.identity,
-        not_identifying: target.not_identifying,
-        scope: target.scope,
-        require: target.require,
-        interval: target.interval,
-        timeout: target.timeout,
-        suspend: target.suspend,
-        suspend_when: target.suspend_when,
-        confirm: if stores { confirm_chosen_ids(target.confirm, spec) } else { target.confirm },
-        insecure: target.insecure,
-        allow_networks: target.allow_networks,
-        secrets: target.secrets,
-        read: target.read,
-        compare: target.compare,
-        publish: target.publish,
-        ready: target.ready,
-        hints: target.hints,
-        correct: target.correct,
-    };
+    (target.poll_fields, target.all_fields) = (poll_fields, all_fields);
+    target.verdict_hash = verdict_hash(spec, &wanted);
+    target.document_hash = document_hash(root);
+    target.correct_hash = correct_hash(spec);
     check_addressing(reader, spec, &target);
     let objects_at = spec.get("objects").map_or(spec.at, |objects| objects.at);
     let doubts = too_deep(root).into_iter().chain(reader.take_doubts()).collect();
     Some(Parsed { target, name_at, objects_at, doubts })
 }
 
-fn fields_of_polls(target: &Spec) -> FieldPaths {
+fn fields_of_polls(target: &Target) -> FieldPaths {
     let mut fields = target.compare.desired.fields();
     let parts = [target.identity.fields(), target.read.source.section().fields(), target.publish.fields()];
     parts.iter().for_each(|part| fields.extend(part));
     let rules = target.require.iter().map(|requirement| &requirement.that).chain(&target.suspend_when);
     rules.for_each(|rule| fields.extend(rule.fields()));
     fields
-}
-
-fn read_metadata(reader: &mut Reader<'_>, node: &Node) -> Option<(String, Position)> {
-    let fields = reader.fields(node, "metadata", &["name"])?;
-    let node = reader.required(&fields, "name")?;
-    let name = reader.literal(node, "metadata.name")?;
-    if !is_dns_label(name) {
-        let message =
-            format!("metadata.name: `{name}` is no name; use at most 63 of a-z, 0-9 and -, none - at the ends");
-        return reader.refuse(node.at, message);
-    }
-    Some((name.to_owned(), node.at))
-}
-
-/// The content of `spec`.
-struct Spec {
-    objects: ObjectSelection,
-    object_may: ObjectMay,
-    identity: TextTemplate,
-    not_identifying: FieldPaths,
-    scope: IdentityScope,
-    require: Vec<Requirement>,
-    interval: Duration,
-    timeout: Duration,
-    suspend: bool,
-    suspend_when: Option<Expression>,
-    confirm: Confirm,
-    insecure: bool,
-    allow_networks: Vec<Network>,
-    secrets: Vec<DeclaredSecret>,
-    read: Read,
-    compare: Compare,
-    publish: StatusTemplates,
-    ready: bool,
-    hints: Vec<HintSource>,
-    correct: Correct,
-}
-
-/// Keys of `spec`.
-const SPEC_KEYS: &[&str] = &[
-    "objects",
-    "objectMay",
-    "identity",
-    "notIdentifying",
-    "scope",
-    "require",
-    "interval",
-    "timeout",
-    "suspend",
-    "suspendWhen",
-    "confirm",
-    "insecure",
-    "base",
-    "let",
-    "allowHosts",
-    "allowNetworks",
-    "secrets",
-    "read",
-    "compare",
-    "publish",
-    "ready",
-    "hints",
-    "correct",
-];
-
-/// Keys of every `spec`.
-const REQUIRED_KEYS: [&str; 4] = ["objects", "identity", "read", "compare"];
-
-fn read_spec(reader: &mut Reader<'_>, spec: &Node) -> Option<Spec> {
-    // Places count from `spec`, so that errors name `read.http.url`.
-    let fields = reader.fields(spec, "spec", SPEC_KEYS)?;
-    let fields = Fields::below(&fields);
-    // A mistake in a name would be reported again at each of its uses.
-    let Some(names) = read_names(reader, &fields) else { return refuse_missing(reader, &fields) };
-    let secrets = reader.or(&fields, "secrets", Vec::new(), read_secrets);
-    let objects = reader.needed(&fields, "objects", read_objects);
-    let object_may = reader.or(&fields, "objectMay", ObjectMay::default(), read_object_may);
-    let identity = reader.required(&fields, "identity").and_then(|node| read_identity(reader, node));
-    let not_identifying = reader.or(&fields, "notIdentifying", FieldPaths::default(), read_not_identifying);
-    let scope = reader.optional(&fields, "scope", read_scope);
-    let require = reader.or(&fields, "require", Vec::new(), read_requirements);
-    let times = read_times(reader, &fields);
-    let suspend = reader.or(&fields, "suspend", false, Reader::truth);
-    let suspend_when = reader.optional(&fields, "suspendWhen", expression(Scope::Object));
-    let confirm = reader.or(&fields, "confirm", Confirm::default(), read_confirm);
-    let insecure = reader.or(&fields, "insecure", false, Reader::truth);
-    let allow_networks = reader.or(&fields, "allowNetworks", Vec::new(), read_allow_networks);
-    let read = reader.needed(&fields, "read", read_read);
-    let compare = reader.needed(&fields, "compare", read_compare);
-    let publish = reader.or(&fields, "publish", StatusTemplates::default(), read_publish);
-    let ready = reader.or(&fields, "ready", false, Reader::truth);
-    let hints = reader.or(&fields, "hints", Vec::new(), read_hints);
-    let correct = reader.or(&fields, "correct", Correct::default(), read_correct);
-    let (interval, timeout) = times?;
-    let (read, compare, publish, correct, secrets) = (read?, compare?, publish?, correct?, secrets?);
-    let (ready, insecure, ()) = (ready?, insecure?, names?);
-    let stored = correct.stored().map(|name| (name, "a step stores"));
-    let written = stored.chain(ready.then_some((OBSERVED_GENERATION, "`ready` writes")));
-    check_published(reader, &fields, &publish, written)?;
-    check_credentials(reader, spec, insecure, &read, &correct);
-    check_secrets(reader, spec, &secrets, insecure, &compare, &correct);
-    check_carried_back(reader, spec, &read, &compare, &correct);
-    check_replacement(reader, spec, &correct);
-    check_watch(reader, spec, &read, hints.as_deref().unwrap_or_default());
-    correct.section().into_iter().for_each(|own| own.check_fit(reader, spec, objects.as_ref(), read.source.section()));
-    Some(Spec {
-        objects: objects?,
-        object_may: object_may?,
-        identity: identity?,
-        not_identifying: not_identifying?,
-        scope: scope?.unwrap_or_else(|| scope_of_read(&read, spec)),
-        require: require?,
-        interval,
-        timeout,
-        suspend: suspend?,
-        suspend_when: suspend_when?,
-        confirm: confirm?,
-        insecure,
-        allow_networks: allow_networks?,
-        secrets,
-        read,
-        compare,
-        publish,
-        ready,
-        hints: hints?,
-        correct,
-    })
-}
-
-/// Records the missing keys of a `spec` that is not read any further.
-fn refuse_missing(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Spec> {
-    for key in REQUIRED_KEYS {
-        reader.required(fields, key);
-    }
-    None
-}
-
-fn read_publish(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<StatusTemplates> {
-    read_status_templates(reader, node, place, Scope::Publication)
 }
 
 /// Rejects a credential that would be sent unencrypted, unless the target is `insecure`.

@@ -10,19 +10,18 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
 use crate::read::Read;
-use crate::secrets::secret_key::{SecretKey, read_secret_key};
+use crate::secrets::secret_key::SecretKey;
+use crate::section::{Section, literal, text};
 use crate::systems::Source;
-use crate::systems::sql::{Connection, Dialect, read_connection};
-use crate::yaml::{Node, Reader, read_value};
+use crate::systems::http::auth::login::parse_header_name;
+use crate::systems::sql::{Connection, Dialect, connection};
+use crate::yaml::{Fields, Node, Reader, read_value};
 
 /// Maximum resources that one hint can name. A sender with more sends several hints.
 const MAX_IDENTITIES: usize = 1_000;
 
 /// Maximum length of a channel's name in bytes. PostgreSQL accepts no longer one (NAMEDATALEN).
 const MAX_CHANNEL_BYTES: usize = 63;
-
-/// The kinds of hints, by their keys.
-pub(crate) const HINTS: [&str; 3] = ["listen", "webhook", "watch"];
 
 /// One source of hints.
 #[derive(Debug)]
@@ -36,26 +35,44 @@ pub enum HintSource {
 }
 
 /// Notifications of one channel.
-#[derive(Debug)]
+#[derive(Debug, Section)]
 pub struct ListenHints {
-    /// The database and its credential.
+    /// The database and the role.
+    #[key(connection(Dialect::Postgres))]
     pub connection: Connection,
-    /// The channel, exactly as the sender names it.
+    /// The channel, as pg_notify names it. 1 to 63 bytes.
+    #[key(literal(parse_channel))]
     pub channel: String,
-    /// The external resources, computed from `payload`, the notification's text.
+    /// Identity or list of up to 1,000, over payload.
+    #[key(text(HintedIdentities::read), name = "identity")]
     pub identities: HintedIdentities,
 }
 
 /// Webhook requests to `/hints/TARGET`.
-#[derive(Debug)]
+#[derive(Debug, Section)]
 pub struct WebhookHints {
-    /// The secret shared with the sender.
+    /// The shared secret, at least 16 bytes.
+    #[key(name = "secretRef")]
     pub secret: SecretKey,
-    /// The header with the HMAC-SHA-256 of the body in hex, keyed by the secret. Without it the secret itself is sent
-    /// as `Authorization: Bearer`.
+    /// Header with the HMAC-SHA-256 of the body in hex. Default: a bearer token.
+    #[key(literal(parse_header_name))]
     pub signature_header: Option<HeaderName>,
-    /// The external resources, computed from `payload`, the body's JSON.
+    /// Identity or list of up to 1,000, over payload.
+    #[key(text(HintedIdentities::read), name = "identity")]
     pub identities: HintedIdentities,
+}
+
+/// The section as written.
+#[derive(Section)]
+#[section(value = Vec<HintSource>, rules = check_any, check = make)]
+pub(crate) struct WrittenHints {
+    /// Notifications of a PostgreSQL server.
+    listen: Option<ListenHints>,
+    /// Requests to POST /hints/TARGET.
+    webhook: Option<WebhookHints>,
+    /// Watches what read.kubernetes reads. Default: false.
+    #[key(default)]
+    watch: bool,
 }
 
 /// A template that computes identities from a payload.
@@ -97,19 +114,20 @@ impl HintedIdentities {
     }
 }
 
-pub(crate) fn read_hints(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<HintSource>> {
-    let fields = reader.fields(node, place, &HINTS)?;
+fn check_any(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
     if fields.entries().is_empty() {
-        let message = format!("{place}: at least one of listen, webhook, watch is needed; leave the key out instead");
-        return reader.refuse(node.at, message);
+        let (place, keys) = (fields.own_place(), WrittenHints::names(()).join(", "));
+        let message = format!("{place}: at least one of {keys} is needed; leave the key out instead");
+        return reader.refuse(fields.at(), message);
     }
-    let listen = reader.optional(&fields, "listen", read_listen);
-    let webhook = reader.optional(&fields, "webhook", read_webhook);
-    let watch = reader.or(&fields, "watch", false, Reader::truth);
-    let webhook = webhook?.map(|webhook| HintSource::Webhook(Arc::new(webhook)));
-    let listen = listen?.map(|listen| HintSource::Listen(Box::new(listen)));
-    let watch = watch?.then_some(HintSource::Watch);
-    Some(listen.into_iter().chain(webhook).chain(watch).collect())
+    Some(())
+}
+
+fn make(written: WrittenHints, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<Vec<HintSource>> {
+    let WrittenHints { listen, webhook, watch } = written;
+    let webhook = webhook.map(|webhook| HintSource::Webhook(Arc::new(webhook)));
+    let listen = listen.map(|listen| HintSource::Listen(Box::new(listen)));
+    Some(listen.into_iter().chain(webhook).chain(watch.then_some(HintSource::Watch)).collect())
 }
 
 /// Rejects a watch if the read is not of a cluster object.
@@ -123,37 +141,11 @@ pub(crate) fn check_watch(reader: &mut Reader<'_>, spec: &Node, read: &Read, hin
     }
 }
 
-fn read_listen(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ListenHints> {
-    let fields = reader.fields(node, place, &["connection", "channel", "identity"])?;
-    let connection = reader.needed(&fields, "connection", read_connection(Dialect::Postgres));
-    let channel = reader.needed(&fields, "channel", read_channel);
-    let identities = reader.needed(&fields, "identity", HintedIdentities::read);
-    Some(ListenHints { connection: connection?, channel: channel?, identities: identities? })
-}
-
-fn read_channel(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
-    let text = reader.literal(node, place)?;
+fn parse_channel(text: &str) -> Result<String, String> {
     if !(1..=MAX_CHANNEL_BYTES).contains(&text.len()) || text.chars().any(char::is_control) {
-        let message = format!("{place}: a channel's name has 1 to {MAX_CHANNEL_BYTES} bytes and no control character");
-        return reader.refuse(node.at, message);
+        return Err(format!("a channel's name has 1 to {MAX_CHANNEL_BYTES} bytes and no control character"));
     }
-    Some(text.to_owned())
-}
-
-fn read_webhook(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<WebhookHints> {
-    let fields = reader.fields(node, place, &["secretRef", "signatureHeader", "identity"])?;
-    let secret = reader.needed(&fields, "secretRef", read_secret_key);
-    let signature_header = reader.optional(&fields, "signatureHeader", read_header_name);
-    let identities = reader.needed(&fields, "identity", HintedIdentities::read);
-    Some(WebhookHints { secret: secret?, signature_header: signature_header?, identities: identities? })
-}
-
-fn read_header_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HeaderName> {
-    let text = reader.literal(node, place)?;
-    match HeaderName::try_from(text) {
-        Ok(name) => Some(name),
-        Err(_) => reader.refuse(node.at, format!("{place}: `{text}` is no header name")),
-    }
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]

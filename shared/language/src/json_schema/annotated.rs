@@ -1,100 +1,138 @@
 //! An annotated target document: every key once, with its type, bounds and meaning.
 
-use super::{ALIKE, DESCRIBED_AT, DESCRIPTIONS, REQUIRED, alike, below, description, types};
-use crate::document::sections::RECORDED;
-use crate::yaml::recording::{Expectation, Recording};
+use crate::document::sections::{LANGUAGE, section_in};
+use crate::section::{Key, Schema};
 
 /// The longest line. A comment that does not fit beside its key goes above it.
 const WIDTH: usize = 118;
 
-/// The whole language as one commented YAML document, from the tables of the JSON Schema.
+/// The fewest common keys for which another section is named in their place.
+const ENOUGH: usize = 3;
+
+/// The whole language as one commented YAML document.
 #[must_use]
 pub fn annotated_target() -> String {
-    let mut lines = Vec::new();
-    section(&RECORDED, "", 0, &mut lines);
-    lines.join("\n") + "\n"
+    let mut document = Annotated::default();
+    document.section(&LANGUAGE, "", 0);
+    document.lines.join("\n") + "\n"
 }
 
-fn section(recording: &Recording, place: &str, indent: usize, lines: &mut Vec<String>) {
-    for key in keys(recording, place) {
-        let named = below(place, &key);
-        let necessity = if REQUIRED.contains(&&*named) { "required" } else { "optional" };
-        let comment = format!("# {necessity}. {}", description(&alike(&named)).unwrap_or_default());
-        let items = format!("{named}[]");
-        if keys(recording, &named).is_empty() && keys(recording, &items).is_empty() || is_reference(recording, &named) {
-            push(lines, indent, &format!("{key}: {}", value(recording, &named)), &comment);
-            continue;
+/// A section with keys of another.
+struct Alike {
+    place: String,
+    keys: &'static [Key],
+    /// The number of common keys.
+    shared: usize,
+}
+
+#[derive(Default)]
+struct Annotated {
+    lines: Vec<String>,
+    /// The sections so far, by their places.
+    known: Vec<(String, &'static [Key])>,
+}
+
+impl Annotated {
+    /// Writes the keys of a section that no section before it has.
+    fn section(&mut self, keys: &'static [Key], place: &str, indent: usize) {
+        let alike = self.alike(keys);
+        self.known.push((place.to_owned(), keys));
+        let known = alike.as_ref().map_or(&[][..], |alike| alike.keys);
+        for key in keys.iter().filter(|key| !known.contains(key)) {
+            self.key(key, place, indent);
         }
-        push(lines, indent, &format!("{key}:"), &comment);
-        let inside = if recording.at(&named) == Some(&Expectation::List) { items } else { named };
-        let first = lines.len();
-        section(recording, &inside, indent + 2, lines);
-        if inside.ends_with("[]") {
-            mark_item(&mut lines[first..]);
-        }
-        if let Some(described) = described_elsewhere(&inside) {
-            lines.push(format!("{}# and the keys of {described}", " ".repeat(indent + 4)));
+        if let Some(Alike { place, .. }) = alike {
+            self.lines.push(format!("{}# as in {place}:", " ".repeat(indent)));
+            let names = keys.iter().filter(|key| known.contains(key)).map(|key| key.name);
+            self.wrap(indent, names);
         }
     }
-}
 
-/// The keys of a section that no other section describes, in the order of the descriptions.
-fn keys(recording: &Recording, place: &str) -> Vec<String> {
-    let Some(Expectation::Keys(keys)) = recording.at(place) else { return Vec::new() };
-    let order = |key: &String| {
-        let named = below(place, key);
-        DESCRIPTIONS.iter().position(|(described, _)| *described == named || *described == alike(&named))
-    };
-    let is_alike = alike(place) != place || alike(&format!("{place}.")) != format!("{place}.");
-    let is_own = |key: &&String| !is_alike && (described_elsewhere(place).is_none() || order(key).is_some());
-    let mut own: Vec<String> = keys.iter().filter(is_own).cloned().collect();
-    own.sort_by_key(|key| order(key).unwrap_or(usize::MAX));
-    own
-}
+    /// Writes names into comments.
+    fn wrap<'n>(&mut self, indent: usize, names: impl Iterator<Item = &'n str>) {
+        let start = format!("{}#   ", " ".repeat(indent));
+        let mut line = start.clone();
+        for name in names {
+            let comma = if line == start { "" } else { ", " };
+            if line.len() + comma.len() + name.len() > WIDTH {
+                self.lines.push(std::mem::replace(&mut line, start.clone()));
+                line.push_str(name);
+            } else {
+                line.push_str(comma);
+                line.push_str(name);
+            }
+        }
+        self.lines.push(line);
+    }
 
-/// The section that describes the keys of this one too.
-fn described_elsewhere(place: &str) -> Option<&'static str> {
-    let of_key = [place.to_owned(), format!("{place}."), format!("{place}[]"), format!("{place}[].")];
-    let mut tables = ALIKE.iter().chain(DESCRIBED_AT);
-    tables
-        .find(|(prefix, _)| of_key.iter().any(|place| place == prefix))
-        .map(|(_, at)| at.trim_end_matches(['.', '[', ']']))
+    fn key(&mut self, key: &'static Key, place: &str, indent: usize) {
+        let necessity = if key.is_required { "required" } else { "optional" };
+        let comment = format!("# {necessity}. {}", key.description);
+        let place =
+            if place.is_empty() || place == "spec" { key.name.to_owned() } else { format!("{place}.{}", key.name) };
+        let Some((keys, suffix)) = section_in(&key.schema).filter(|(keys, _)| !is_reference(keys)) else {
+            return self.push(indent, &format!("{}: {}", key.name, value(&key.schema)), &comment);
+        };
+        let place = format!("{place}{suffix}");
+        if let Some(alike) = self.alike(keys).filter(|alike| alike.shared == keys.len()) {
+            return self.push(indent, &format!("{}: <as {}>", key.name, alike.place), &comment);
+        }
+        self.push(indent, &format!("{}:", key.name), &comment);
+        let first = self.lines.len();
+        match suffix {
+            "[]" => {
+                self.section(keys, &place, indent + 2);
+                mark_item(&mut self.lines[first..]);
+            }
+            ".*" => {
+                self.lines.push(format!("{}NAME:", " ".repeat(indent + 2)));
+                self.section(keys, &place, indent + 4);
+            }
+            _ => self.section(keys, &place, indent + 2),
+        }
+    }
+
+    /// The section before with the most keys of this one, if these are enough.
+    fn alike(&self, keys: &[Key]) -> Option<Alike> {
+        let alike = self.known.iter().rev().map(|(place, known)| Alike {
+            place: place.trim_end_matches("[]").to_owned(),
+            keys: known,
+            shared: keys.iter().filter(|key| known.contains(key)).count(),
+        });
+        alike.max_by_key(|alike| alike.shared).filter(|alike| alike.shared >= ENOUGH)
+    }
+
+    fn push(&mut self, indent: usize, key: &str, comment: &str) {
+        let indent = " ".repeat(indent);
+        let line = format!("{indent}{key}  {comment}");
+        if line.chars().count() <= WIDTH {
+            self.lines.push(line);
+        } else {
+            self.lines.extend([format!("{indent}{comment}"), format!("{indent}{key}")]);
+        }
+    }
 }
 
 /// Returns true for a reference to a Secret, which fits into one line.
-fn is_reference(recording: &Recording, place: &str) -> bool {
-    let keys = keys(recording, place);
-    !keys.is_empty() && keys.iter().all(|key| key == "name" || key == "key") && place.ends_with("Ref")
+fn is_reference(keys: &[Key]) -> bool {
+    keys.iter().all(|key| matches!(key.name, "name" | "key"))
 }
 
-fn value(recording: &Recording, place: &str) -> String {
-    if let Some(described) = described_elsewhere(place) {
-        return format!("<as {described}>");
-    }
-    match (types(place), recording.at(place)) {
-        (Some([]), _) => "<any>".to_owned(),
-        (Some(types), _) => format!("<{}>", types.join(" or ")),
-        (None, Some(Expectation::Text)) => "<string>".to_owned(),
-        (None, Some(Expectation::Map)) => "<map>".to_owned(),
-        (None, Some(Expectation::List)) => "[<item>]".to_owned(),
-        (None, Some(Expectation::Truth)) => "true | false".to_owned(),
-        (None, Some(Expectation::Whole(least, most))) => format!("<{least} to {most}>"),
-        (None, Some(Expectation::Words(words))) => words.join(" | "),
-        (None, Some(Expectation::Keys(keys))) => {
-            let fields: Vec<String> = keys.iter().map(|key| format!("{key}: <string>")).collect();
+fn value(schema: &Schema) -> String {
+    match schema {
+        Schema::Types([]) => "<any>".to_owned(),
+        Schema::Types(["object"]) => "<map>".to_owned(),
+        Schema::Types(["boolean"]) => "true | false".to_owned(),
+        Schema::Types(types) => format!("<{}>", types.join(" or ")),
+        Schema::Whole(least, most) => format!("<{least} to {most}>"),
+        Schema::Words(words) => words.join(" | "),
+        Schema::OrText(long) => value(long),
+        Schema::List(_) => "[<item>]".to_owned(),
+        Schema::Map(_) => "<map>".to_owned(),
+        Schema::Keys(keys) => {
+            let fields: Vec<String> = keys.iter().map(|key| format!("{}: {}", key.name, value(&key.schema))).collect();
             format!("{{{}}}", fields.join(", "))
         }
-        (None, None) => "<string>".to_owned(),
-    }
-}
-
-fn push(lines: &mut Vec<String>, indent: usize, key: &str, comment: &str) {
-    let indent = " ".repeat(indent);
-    let line = format!("{indent}{key}  {comment}");
-    if line.chars().count() <= WIDTH {
-        lines.push(line);
-    } else {
-        lines.extend([format!("{indent}{comment}"), format!("{indent}{key}")]);
     }
 }
 

@@ -1,22 +1,50 @@
 //! `let`, `base`, `allowHosts` and step names: parts that a target writes once and uses in several places.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::cel::{Scope, Site, TextTemplate, UrlTemplate, is_word};
 use crate::network::host_patterns::{HostPattern, HostPatterns};
-use crate::spec::destinations::read_allow_hosts;
+use crate::section::{Key, Leaf, Schema, Section, list, literal, text};
+use crate::spec::destinations::allow_hosts;
 use crate::yaml::{Fields, Node, Reader, all};
+use drift_api::FieldPaths;
 
 /// Reads `identity`, a template.
-pub(crate) fn read_identity(reader: &mut Reader<'_>, node: &Node) -> Option<TextTemplate> {
-    let text = reader.text(node, "identity")?;
+pub(crate) fn read_identity(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<TextTemplate> {
+    let text = reader.text(node, place)?;
     if text.is_empty() {
-        let message = "identity: it is empty; write what tells the objects apart, such as \"${self.metadata.name}\"";
+        let message =
+            format!("{place}: it is empty; write what tells the objects apart, such as \"${{self.metadata.name}}\"");
         return reader.refuse(node.at, message);
     }
-    let site = reader.site("identity", Scope::Identity);
+    let site = reader.site(place, Scope::Identity);
     reader.compiled(node, &site, TextTemplate::parse(text, &site))
+}
+
+/// Maximum entries of `notIdentifying`. More entries would mean that the identity is wrong.
+const MAX_NOT_IDENTIFYING: usize = 20;
+/// Fields of an object below which an entry may be. Entries have no `self.` prefix, which would look like an
+/// expression without `${…}`.
+const FIRST: [&str; 2] = ["spec", "metadata"];
+
+/// The fields of `notIdentifying`.
+pub(crate) fn not_identifying() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<FieldPaths>, impl Fn() -> Schema>
+{
+    list(1..=MAX_NOT_IDENTIFYING, literal(parse_field)).map(|paths: Vec<Vec<String>>| {
+        let mut fields = FieldPaths::default();
+        paths.into_iter().for_each(|path| fields.insert(path));
+        fields
+    })
+}
+
+fn parse_field(text: &str) -> Result<Vec<String>, String> {
+    let path: Vec<String> = text.split('.').map(str::to_owned).collect();
+    if !FIRST.contains(&&*path[0]) || path.iter().any(String::is_empty) {
+        return Err(format!("`{text}` is no field; write it such as spec.format"));
+    }
+    Ok(path)
 }
 
 /// Maximum entries of `let`.
@@ -24,17 +52,38 @@ const MAX_LETS: usize = 50;
 /// Maximum characters of a step's name.
 const MAX_STEP_NAME_CHARS: usize = 63;
 
-/// Reads these keys. Templates that are read later see them. The outer `None` means that no template can be read; the
-/// inner one that `base` or `allowHosts` is invalid, which is not reported again at each of their uses.
-pub(crate) fn read_names(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<()>> {
-    let base = reader.optional(fields, "base", read_base);
-    let hosts = reader.optional(fields, "allowHosts", read_allow_hosts);
-    let lets = reader.optional(fields, "let", read_lets);
-    let is_valid = (base.is_some() && hosts.is_some()).then_some(());
-    let any_host = || HostPattern::parse("*").map(|any| Arc::new(HostPatterns::new(vec![any])));
-    reader.names_mut().base = base.unwrap_or_else(|| Some("https://base.invalid".to_owned()));
-    reader.names_mut().hosts = hosts.filter(|_| is_valid.is_some()).unwrap_or_else(any_host);
-    lets.map(|_| is_valid)
+/// `base`, `let` and `allowHosts`. Templates that are read later know them.
+pub(crate) struct Declared;
+
+impl Section for Declared {
+    type Value = ();
+    type Context = ();
+
+    fn names((): ()) -> Vec<&'static str> {
+        vec!["base", "let", "allowHosts"]
+    }
+
+    fn keys((): ()) -> Vec<Key> {
+        let key = |name, description, schema| Key { name, description, is_required: false, schema };
+        vec![
+            key("base", "A literal URL. A url that begins with / continues it.", Schema::TEXT),
+            key("let", "Names for expressions: {zone: \"${self.spec.zone}\"}. At most 50.", Schema::MAP),
+            key("allowHosts", "Permitted hosts: api.example:8443, *.example, *. 1 to 100.", allow_hosts().schema()),
+        ]
+    }
+
+    /// Fails only if no template can be read. An invalid `base` or `allowHosts` is not reported again at each of its
+    /// uses.
+    fn read_from(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
+        let base = reader.optional(fields, "base", read_base);
+        let hosts = reader.optional(fields, "allowHosts", allow_hosts().read);
+        let lets = reader.optional(fields, "let", read_lets);
+        let is_valid = base.is_some() && hosts.is_some();
+        let any_host = || HostPattern::parse("*").map(|any| Arc::new(HostPatterns::new(vec![any])));
+        reader.names_mut().base = base.unwrap_or_else(|| Some("https://base.invalid".to_owned()));
+        reader.names_mut().hosts = hosts.filter(|_| is_valid).unwrap_or_else(any_host);
+        lets.map(drop)
+    }
 }
 
 /// Reads a literal URL without a query. A trailing `/` is ignored.
@@ -67,33 +116,39 @@ fn read_lets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<()> {
     None
 }
 
-/// Reads the name of a step, by which later steps read its response.
-pub(crate) fn read_step_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
-    let name = reader.literal(node, place)?;
-    if !is_word(name) || name.starts_with('_') || name.len() > MAX_STEP_NAME_CHARS {
-        let message = format!("{place}: `{name}` is no name: use letters, digits and _, a letter first");
-        return reader.refuse(node.at, message);
-    }
-    if reader.names_mut().steps.iter().any(|known| known == name) {
-        return reader.refuse(node.at, format!("{place}: two steps are called `{name}`"));
-    }
-    Some(name.to_owned())
+/// The name of a step, by which later steps read its response.
+pub(crate) fn step_name() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<String>, impl Fn() -> Schema> {
+    text(|reader: &mut Reader<'_>, node: &Node, place: &str| {
+        let name = reader.literal(node, place)?;
+        if !is_word(name) || name.starts_with('_') || name.len() > MAX_STEP_NAME_CHARS {
+            let message = format!("{place}: `{name}` is no name: use letters, digits and _, a letter first");
+            return reader.refuse(node.at, message);
+        }
+        if reader.names_mut().steps.iter().any(|known| known == name) {
+            return reader.refuse(node.at, format!("{place}: two steps are called `{name}`"));
+        }
+        Some(name.to_owned())
+    })
 }
 
-/// Reads steps whose answers no other step sees. Two with one name could not be distinguished.
-pub(crate) fn read_unanswered_steps<T>(
-    reader: &mut Reader<'_>,
-    items: &[Node],
-    place: &str,
-    mut read: impl FnMut(&mut Reader<'_>, &Node, &str) -> Option<T>,
-) -> Option<Vec<T>> {
-    let mut known = HashSet::new();
-    reader.each(items, place, |reader, item, place| {
-        let named = item.get("name").and_then(|node| Some((node, node.as_text()?)));
-        match named.filter(|(_, name)| !known.insert((*name).to_owned())) {
-            Some((node, name)) => reader.refuse(node.at, format!("{place}.name: two steps are called `{name}`")),
-            None => read(reader, item, place),
-        }
+/// Steps whose answers no other step sees. Two with one name could not be distinguished.
+pub(crate) fn unanswered_steps<T, R, S>(
+    length: RangeInclusive<usize>,
+    step: Leaf<R, S>,
+) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<T>>, impl Fn() -> Schema>
+where
+    R: Fn(&mut Reader<'_>, &Node, &str) -> Option<T>,
+    S: Fn() -> Schema,
+{
+    step.listed(move |reader, node, place, read| {
+        let mut known = HashSet::new();
+        reader.list(node, place, length.clone(), |reader, item, place| {
+            let named = item.get("name").and_then(|node| Some((node, node.as_text()?)));
+            match named.filter(|(_, name)| !known.insert((*name).to_owned())) {
+                Some((node, name)) => reader.refuse(node.at, format!("{place}.name: two steps are called `{name}`")),
+                None => read(reader, item, place),
+            }
+        })
     })
 }
 

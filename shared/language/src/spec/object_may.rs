@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::polling::INTERVAL;
 use crate::cel::EvaluationError;
+use crate::section::{Leaf, Schema, list, words};
 use crate::yaml::{Node, Reader};
 
 /// The permitted annotations.
@@ -66,16 +67,19 @@ impl ObjectMay {
     }
 }
 
-/// Reads the list of permitted annotations.
-pub(crate) fn read_object_may(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ObjectMay> {
-    let only = |ignore: bool| ObjectMay { ignore, interval: !ignore };
-    let items = reader.items(node, place, 1..=2)?;
-    let permitted = reader.each(items, place, |reader, node, place| {
-        reader.choice(node, place, &[("ignore", only(true)), ("interval", only(false))])
-    })?;
-    let has = |which: fn(&ObjectMay) -> bool| permitted.iter().any(which);
-    Some(ObjectMay { ignore: has(|may| may.ignore), interval: has(|may| may.interval) })
+/// The list of permitted annotations.
+pub(crate) fn object_may() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<ObjectMay>, impl Fn() -> Schema> {
+    list(1..=ANNOTATIONS.len(), words(ANNOTATIONS)).map(|permitted: Vec<ObjectMay>| ObjectMay {
+        ignore: permitted.iter().any(|may| may.ignore),
+        interval: permitted.iter().any(|may| may.interval),
+    })
 }
+
+/// The values of `objectMay`.
+const ANNOTATIONS: &[(&str, ObjectMay)] = &[
+    ("ignore", ObjectMay { ignore: true, interval: false }),
+    ("interval", ObjectMay { ignore: false, interval: true }),
+];
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

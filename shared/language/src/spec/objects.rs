@@ -1,13 +1,13 @@
 //! `objects`: the Kubernetes objects of a target.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::section::{Section, distinct, literal};
 use crate::spec::selector::LabelSelector;
 use crate::values::names::{is_api_version, is_dns_label, is_kind};
-use crate::yaml::{Fields, Node, Reader};
+use crate::yaml::{Fields, Reader};
 
 /// Maximum namespaces of one target. Each is a separate watch; for more, use a selector.
 const MAX_NAMESPACES: usize = 100;
@@ -16,19 +16,30 @@ const MAX_NAMESPACES: usize = 100;
 const SECRET: &str = "Secret";
 
 /// Selects the Kubernetes objects of a target.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Section)]
+#[section(check = Self::in_order)]
 pub struct ObjectSelection {
-    /// For example `demo.driftpoller.dev/v1`.
+    /// Their group and version: demo.example/v1.
+    #[key(literal(parse_api_version))]
     pub api_version: String,
-    /// For example `Proxy`.
+    /// Their kind, as in the CRD.
+    #[key(literal(parse_kind))]
     pub kind: String,
-    /// Only these namespaces. Empty means all, which is the only choice for a cluster-scoped kind.
+    /// At most 100. Default: all.
+    #[key(distinct(1..=MAX_NAMESPACES, literal(parse_namespace)), default)]
     pub namespaces: Vec<String>,
-    /// Label selector, matched in-process.
+    /// As in kubectl: tier=prod,env in (a, b). Default: all.
+    #[key(literal(|text| LabelSelector::parse(text).map_err(|error| error.to_string())), default)]
     pub label_selector: LabelSelector,
 }
 
 impl ObjectSelection {
+    /// Two selections are equal however their namespaces are ordered.
+    fn in_order(mut self, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<Self> {
+        self.namespaces.sort();
+        Some(self)
+    }
+
     /// The API group. Empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
@@ -65,71 +76,52 @@ impl ObjectSelection {
     }
 }
 
-pub(crate) fn read_objects(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<ObjectSelection> {
-    let fields = reader.fields(node, place, &["apiVersion", "kind", "namespaces", "labelSelector"])?;
-    let api_version = read_api_version(reader, &fields);
-    let kind = read_kind(reader, &fields);
-    let namespaces = reader.or(&fields, "namespaces", Vec::new(), read_namespaces);
-    let label_selector = reader.or(&fields, "labelSelector", LabelSelector::default(), |reader, node, place| {
-        let text = reader.literal(node, place)?;
-        LabelSelector::parse(text).map_or_else(|error| reader.refuse(node.at, format!("{place}: {error}")), Some)
-    });
-    Some(ObjectSelection {
-        api_version: api_version?,
-        kind: kind?,
-        namespaces: namespaces?,
-        label_selector: label_selector?,
-    })
-}
-
-/// Reads the group and version of a kind.
-fn read_api_version(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
-    let (node, place) = (reader.required(fields, "apiVersion")?, fields.place("apiVersion"));
-    let text = reader.literal(node, &place)?;
-    if !is_api_version(text) {
-        return reader.refuse(node.at, format!("{place}: `{text}` is no API version; write group/version, or v1"));
+fn parse_api_version(text: &str) -> Result<String, String> {
+    match is_api_version(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("`{text}` is no API version; write group/version, or v1")),
     }
-    Some(text.to_owned())
 }
 
-/// Reads the kind, without its group.
-fn read_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<String> {
-    let (node, place) = (reader.required(fields, "kind")?, fields.place("kind"));
-    let text = reader.literal(node, &place)?;
-    if !is_kind(text) {
-        let message = format!("{place}: `{text}` is no kind; write it as in the CRD, for example Proxy");
-        return reader.refuse(node.at, message);
+fn parse_kind(text: &str) -> Result<String, String> {
+    match is_kind(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("`{text}` is no kind; write it as in the CRD, for example Proxy")),
     }
-    Some(text.to_owned())
 }
 
-/// Reads the kind of a cluster object that is the external resource: any kind but Secrets, both literal.
+fn parse_namespace(text: &str) -> Result<String, String> {
+    if is_dns_label(text) { Ok(text.to_owned()) } else { Err(format!("`{text}` is no namespace")) }
+}
+
+/// The kind of a cluster object that is the external resource: any kind but Secrets.
 ///
 /// A read state is compared and its differences are displayed, so Secrets are never read this way. They are not written
 /// either, because templates would carry their values through objects.
-pub(crate) fn read_cluster_kind(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Arc<str>, Arc<str>)> {
-    let (api_version, kind) = (read_api_version(reader, fields), read_kind(reader, fields));
-    let (api_version, kind) = (api_version?, kind?);
-    if kind == SECRET && !api_version.contains('/') {
-        let at = fields.get("kind").map_or(fields.at(), |node| node.at);
-        let message = format!("{}: a Secret is never read or written as a resource", fields.place("kind"));
-        return reader.refuse(at, message);
-    }
-    Some((api_version.into(), kind.into()))
+#[derive(Clone, Debug, PartialEq, Eq, Section)]
+#[section(check = Self::refuse_secrets)]
+pub struct ClusterKind {
+    /// Its group and version: apps/v1.
+    #[key(literal(parse_api_version).map(Arc::<str>::from))]
+    pub api_version: Arc<str>,
+    /// Its kind, any but Secret.
+    #[key(literal(parse_kind).map(Arc::<str>::from), name = "kind")]
+    pub name: Arc<str>,
 }
 
-fn read_namespaces(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
-    let mut known = HashSet::new();
-    let mut namespaces = reader.list(node, place, 1..=MAX_NAMESPACES, |reader, item, place| {
-        let name = reader.literal(item, place)?;
-        if !is_dns_label(name) {
-            return reader.refuse(item.at, format!("{place}: `{name}` is no namespace"));
+impl ClusterKind {
+    fn refuse_secrets(self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<Self> {
+        if &*self.name == SECRET && !self.api_version.contains('/') {
+            let at = fields.get("kind").map_or(fields.at(), |node| node.at);
+            let message = format!("{}: a Secret is never read or written as a resource", fields.place("kind"));
+            return reader.refuse(at, message);
         }
-        if !known.insert(name.to_owned()) {
-            return reader.refuse(item.at, format!("{place}: `{name}` is written twice"));
-        }
-        Some(name.to_owned())
-    })?;
-    namespaces.sort();
-    Some(namespaces)
+        Some(self)
+    }
+
+    /// The group. Empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
 }

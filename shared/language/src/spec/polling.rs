@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use crate::yaml::{Fields, Node, Reader, duration};
+use crate::section::{Section, duration, whole};
+use crate::yaml::{Fields, Node, Reader};
 
 /// Default time between polls.
-const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
+pub(crate) const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 /// Default deadline of a poll. A shorter interval shortens it.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bounds of `interval`.
-pub(super) const INTERVAL: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
+pub(crate) const INTERVAL: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
 /// Bounds of `timeout`. Below, no response could arrive in time. Above, a hung host would block its slot for too long.
-const TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
+pub(crate) const TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
 /// Maximum polls that a change of verdict may need.
 const MAX_CONFIRM: u32 = 100;
 /// Bounds of `confirm.absentFor`. With a longer one, a missing resource would stay missing without a visible reason.
@@ -21,17 +22,19 @@ const ABSENT_FOR: std::ops::RangeInclusive<Duration> = Duration::ZERO..=Duration
 const ABSENT_FOR_CHOSEN_IDS: Duration = Duration::from_secs(10);
 
 /// Consecutive polls that confirm a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Section)]
 pub struct Confirm {
-    /// Polls with a difference before False becomes True; default 1.
+    /// Polls that differ. Default: 1.
+    #[key(whole(1..=MAX_CONFIRM), default = Self::default().drift)]
     pub drift: u32,
-    /// Polls without a resource before an absence is confirmed; default 2.
+    /// Polls that find no resource. Default: 2.
+    #[key(whole(1..=MAX_CONFIRM), default = Self::default().absent)]
     pub absent: u32,
-    /// Failed polls before False becomes Unknown; default 3.
+    /// Polls that fail. Default: 3.
+    #[key(whole(1..=MAX_CONFIRM), default = Self::default().unknown)]
     pub unknown: u32,
-    /// Minimum time without the resource before its absence is confirmed. Default 10s if a step stores part of
-    /// the response, otherwise 0s. In the first case the system may choose the id, so a needless creation makes
-    /// a second resource.
+    /// Time without the resource. 0s to 1h, default 10s with store, else 0s.
+    #[key(duration(ABSENT_FOR), default = Self::default().absent_for)]
     pub absent_for: Duration,
 }
 
@@ -41,30 +44,21 @@ impl Default for Confirm {
     }
 }
 
-pub(crate) fn read_times(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(Duration, Duration)> {
-    let interval =
-        reader.or(fields, "interval", DEFAULT_INTERVAL, |reader, node, place| duration(reader, node, place, INTERVAL));
-    let timeout = reader.optional(fields, "timeout", |reader, node, place| duration(reader, node, place, TIMEOUT));
-    let (interval, timeout) = (interval?, timeout?);
-    match (timeout, fields.get("timeout")) {
-        (Some(timeout), Some(node)) if timeout > interval => {
-            let interval = humantime::format_duration(interval);
-            reader.refuse(node.at, format!("timeout: it must not be longer than the interval, which is {interval}"))
+/// Rejects a deadline after the next poll.
+pub(crate) fn check_timeout(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    interval: Option<Duration>,
+    timeout: Option<Duration>,
+) -> Option<()> {
+    let (interval, node) = (interval?, fields.get("timeout"));
+    match node.filter(|_| timeout.is_some_and(|timeout| timeout > interval)) {
+        Some(node) => {
+            let (place, interval) = (fields.place("timeout"), humantime::format_duration(interval));
+            reader.refuse(node.at, format!("{place}: it must not be longer than the interval, which is {interval}"))
         }
-        _ => Some((interval, timeout.unwrap_or(DEFAULT_TIMEOUT.min(interval)))),
+        None => Some(()),
     }
-}
-
-pub(crate) fn read_confirm(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Confirm> {
-    let fields = reader.fields(node, place, &["drift", "absent", "unknown", "absentFor"])?;
-    let default = Confirm::default();
-    let polls = |reader: &mut Reader<'_>, node: &Node, place: &str| reader.whole(node, place, 1..=MAX_CONFIRM);
-    let drift = reader.or(&fields, "drift", default.drift, polls);
-    let absent = reader.or(&fields, "absent", default.absent, polls);
-    let unknown = reader.or(&fields, "unknown", default.unknown, polls);
-    let absent_for = reader
-        .or(&fields, "absentFor", default.absent_for, |reader, node, place| duration(reader, node, place, ABSENT_FOR));
-    Some(Confirm { drift: drift?, absent: absent?, unknown: unknown?, absent_for: absent_for? })
 }
 
 /// Applies the default for targets whose steps of `correct` store part of the response.

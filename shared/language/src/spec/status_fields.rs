@@ -96,24 +96,21 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// Reads the fields of a `publish` or `store`. The scope decides which variables its templates see.
-pub(crate) fn read_status_templates(
-    reader: &mut Reader<'_>,
-    node: &Node,
-    place: &str,
-    scope: Scope,
-) -> Option<StatusTemplates> {
-    let fields = reader.any_fields(node, place)?;
-    if !(1..=MAX_FIELDS).contains(&fields.entries().len()) {
-        return reader.refuse(node.at, format!("{place}: 1 to {MAX_FIELDS} fields of the status are needed"));
+/// Returns a reader of the fields of a `publish` or `store`. The scope decides which variables their templates see.
+pub(crate) fn status_templates(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<StatusTemplates> {
+    move |reader, node, place| {
+        let fields = reader.any_fields(node, place)?;
+        if !(1..=MAX_FIELDS).contains(&fields.entries().len()) {
+            return reader.refuse(node.at, format!("{place}: 1 to {MAX_FIELDS} fields of the status are needed"));
+        }
+        let templates = fields.entries().iter().map(|entry| {
+            let place = fields.place(&entry.key);
+            let name = check_name(reader, entry, &place);
+            let value = read_value(reader, &entry.value, &reader.site(&place, scope));
+            name.and(value).map(|value| (entry.key.clone(), value))
+        });
+        all(templates).map(StatusTemplates)
     }
-    let templates = fields.entries().iter().map(|entry| {
-        let place = fields.place(&entry.key);
-        let name = check_name(reader, entry, &place);
-        let value = read_value(reader, &entry.value, &reader.site(&place, scope));
-        name.and(value).map(|value| (entry.key.clone(), value))
-    });
-    all(templates).map(StatusTemplates)
 }
 
 /// Rejects a published field that is written by another key too. `others` has these fields, each with its writer.

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, TextTemplate, Variables};
-use crate::yaml::{Node, Reader, text_template};
+use crate::section::{Section, text};
+use crate::yaml::text_template;
 
 /// Maximum length of an entry's key, in bytes: the characters of an identity, four bytes each at most.
 const MAX_KEY_BYTES: usize = 1_012;
@@ -56,10 +57,26 @@ fn checked(key: String, template: &TextTemplate) -> Result<String, EvaluationErr
     }
 }
 
-/// Reads `key`. `word` is its key for an entry, whose template has this scope.
-pub(crate) fn read_keys(reader: &mut Reader<'_>, node: &Node, place: &str, word: &str, scope: Scope) -> Option<Keys> {
-    let fields = reader.fields(node, place, &[word, "object"])?;
-    let entry = reader.needed(&fields, word, text_template(scope));
-    let object = reader.optional(&fields, "object", text_template(Scope::Object));
-    Some(Keys { entry: entry?, object: object? })
+/// The section `key` of a collection.
+#[derive(Section)]
+#[section(value = Keys, check = |keys: Self, _, _, ()| Some(Keys { entry: keys.item, object: keys.object }))]
+pub(crate) struct ItemKeys {
+    /// The name of an entry, over item.
+    #[key(text(text_template(Scope::ItemAlone)))]
+    item: TextTemplate,
+    /// The name of an object's entry. Default: identity.
+    #[key(text(text_template(Scope::Object)))]
+    object: Option<TextTemplate>,
+}
+
+/// The section `key` of a query.
+#[derive(Section)]
+#[section(value = Keys, check = |keys: Self, _, _, ()| Some(Keys { entry: keys.row, object: keys.object }))]
+pub(crate) struct RowKeys {
+    /// The name of a row, over row.
+    #[key(text(text_template(Scope::RowAlone)))]
+    row: TextTemplate,
+    /// The name of an object's row. Default: identity.
+    #[key(text(text_template(Scope::Object)))]
+    object: Option<TextTemplate>,
 }

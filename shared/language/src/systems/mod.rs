@@ -14,36 +14,33 @@ pub(crate) mod sql;
 pub(crate) mod step_timeout;
 pub(crate) mod steps;
 
-use crate::yaml::{Fields, Node, Reader};
-use http::correct::{HttpCorrect, read_http as read_http_correct};
-use http::read::{HttpRead, read_http};
-use job::{JobCorrect, read_job};
-use kubernetes::correct::{KubernetesCorrect, read_kubernetes as read_kubernetes_correct};
-use kubernetes::read::{KubernetesRead, read_kubernetes};
-use ldap::correct::{LdapCorrect, read_ldap as read_ldap_correct};
-use ldap::read::{LdapRead, read_ldap};
-use nudge::{NudgeCorrect, read_nudge};
+use crate::section::{Section, section};
+use http::correct::{HttpCorrect, WrittenCorrect};
+use http::read::HttpRead;
+use job::JobCorrect;
+use kubernetes::correct::KubernetesCorrect;
+use kubernetes::read::KubernetesRead;
+use ldap::correct::LdapCorrect;
+use ldap::read::LdapRead;
+use nudge::{NudgeCorrect, WrittenNudge};
 use section::{CorrectSection, ReadSection};
 use sql::Dialect;
-use sql::correct::{SqlCorrect, read_sql as read_sql_correct};
-use sql::read::{SqlRead, read_sql};
-
-/// The ways to read. A target has one.
-pub(crate) const SOURCES: &[&str] = &["http", "postgres", "mysql", "ldap", "kubernetes"];
-/// The ways to correct. A target has one.
-pub(crate) const DESTINATIONS: &[&str] = &["http", "postgres", "mysql", "ldap", "kubernetes", "job", "nudge"];
+use sql::correct::SqlCorrect;
+use sql::read::SqlRead;
 
 /// The source of the observed state.
-#[derive(Debug)]
+#[derive(Debug, Section)]
 #[expect(clippy::large_enum_variant, reason = "a target has one, for as long as it is active")]
 pub enum Source {
-    /// An HTTP server.
+    /// Reads over HTTP.
     Http(HttpRead),
     /// A database server.
+    #[key(section::<SqlRead>(Dialect::Postgres), name = "postgres", doc = "Reads with a query.")]
+    #[key(section::<SqlRead>(Dialect::Mysql), name = "mysql", doc = "Reads with a query to MySQL or MariaDB.")]
     Sql(SqlRead),
-    /// A directory.
+    /// Reads one entry of a directory.
     Ldap(LdapRead),
-    /// An object of the cluster.
+    /// Reads another object of the cluster.
     Kubernetes(KubernetesRead),
 }
 
@@ -59,20 +56,29 @@ impl Source {
 }
 
 /// The way to correct drift.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(optional)]
 #[expect(clippy::large_enum_variant, reason = "a target has one")]
 pub enum Destination {
-    /// Requests to an HTTP server.
+    /// Corrects over HTTP.
+    #[key(section::<WrittenCorrect>(()))]
     Http(HttpCorrect),
     /// Statements to a database server.
+    #[key(section::<SqlCorrect>(Dialect::Postgres), name = "postgres", doc = "Corrects with SQL statements.")]
+    #[key(
+        section::<SqlCorrect>(Dialect::Mysql),
+        name = "mysql",
+        doc = "Corrects with SQL statements to MySQL or MariaDB, without a transaction."
+    )]
     Sql(SqlCorrect),
-    /// Changes of entries of a directory.
+    /// Corrects entries of a directory.
     Ldap(LdapCorrect),
-    /// Jobs in the object's namespace.
-    Job(JobCorrect),
-    /// A manifest of a cluster object.
+    /// Writes the object that read.kubernetes reads.
     Kubernetes(KubernetesCorrect),
-    /// A change of the object's metadata that wakes its own operator.
+    /// Corrects with Jobs in the object's namespace.
+    Job(JobCorrect),
+    /// Wakes the operator of the object.
+    #[key(section::<WrittenNudge>(()))]
     Nudge(NudgeCorrect),
 }
 
@@ -86,46 +92,5 @@ impl Destination {
             Self::Kubernetes(kubernetes) => kubernetes,
             Self::Nudge(nudge) => nudge,
         }
-    }
-}
-
-/// Reads the one source that is present.
-pub(crate) fn read_source(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Source> {
-    let mut written = SOURCES.iter().filter_map(|key| Some((*key, fields.get(key)?)));
-    let (Some((key, node)), None) = (written.next(), written.next()) else {
-        let message = format!("{}: exactly one of {} is needed", fields.own_place(), SOURCES.join(", "));
-        return reader.refuse(fields.at(), message);
-    };
-    let place = fields.place(key);
-    match key {
-        "http" => read_http(reader, node, &place).map(Source::Http),
-        "postgres" => read_sql(reader, node, &place, Dialect::Postgres).map(Source::Sql),
-        "mysql" => read_sql(reader, node, &place, Dialect::Mysql).map(Source::Sql),
-        "ldap" => read_ldap(reader, node, &place).map(Source::Ldap),
-        _ => read_kubernetes(reader, node, &place).map(Source::Kubernetes),
-    }
-}
-
-/// Reads the one destination that is present, if any.
-pub(crate) fn read_destination(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Destination>> {
-    let mut written = DESTINATIONS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
-    let Some((key, node)) = written.next() else { return Some(None) };
-    if let Some((second, node)) = written.next() {
-        let message = format!("{}: only one of {} may stand here", fields.place(second), DESTINATIONS.join(", "));
-        return reader.refuse(node.at, message);
-    }
-    let place = fields.place(key);
-    read_section(reader, key, node, &place).map(Some)
-}
-
-fn read_section(reader: &mut Reader<'_>, key: &str, node: &Node, place: &str) -> Option<Destination> {
-    match key {
-        "http" => read_http_correct(reader, node, place).map(Destination::Http),
-        "postgres" => read_sql_correct(reader, node, place, Dialect::Postgres).map(Destination::Sql),
-        "mysql" => read_sql_correct(reader, node, place, Dialect::Mysql).map(Destination::Sql),
-        "ldap" => read_ldap_correct(reader, node, place).map(Destination::Ldap),
-        "job" => read_job(reader, node, place).map(Destination::Job),
-        "kubernetes" => read_kubernetes_correct(reader, node, place).map(Destination::Kubernetes),
-        _ => read_nudge(reader, node, place).map(Destination::Nudge),
     }
 }

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 
 use crate::cel::{CORRECTION, EvaluationError, Expression, Expressions, Scope, TextTemplate, ValueTemplate, Variables};
+use crate::section::{Section, map};
 use crate::spec::objects::ObjectSelection;
 use crate::systems::actions::Actions;
 use crate::systems::section::{CorrectSection, ReadSection};
@@ -118,14 +119,8 @@ impl CorrectSection for NudgeCorrect {
     }
 
     /// Rejects labels that would move an object out of its own target.
-    fn check_fit(
-        &self,
-        reader: &mut Reader<'_>,
-        spec: &Node,
-        objects: Option<&ObjectSelection>,
-        _read: &dyn ReadSection,
-    ) {
-        let Some(selector) = objects.map(|objects| &objects.label_selector) else { return };
+    fn check_fit(&self, reader: &mut Reader<'_>, spec: &Node, objects: &ObjectSelection, _read: &dyn ReadSection) {
+        let selector = &objects.label_selector;
         let patch = spec.get("correct").and_then(|correct| correct.get("nudge")?.get("patch"));
         let labels = patch.and_then(|patch| patch.get("metadata")?.get("labels"));
         for label in self.labels().filter(|label| selector.asks_for(label)) {
@@ -135,17 +130,23 @@ impl CorrectSection for NudgeCorrect {
     }
 }
 
-pub(crate) fn read_nudge(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<NudgeCorrect> {
-    let fields = reader.fields(node, place, &["annotations", "patch"])?;
-    match (fields.get("annotations"), fields.get("patch")) {
-        (Some(node), None) => {
-            let annotations = read_marks(reader, node, &fields.place("annotations"), false)?;
-            Some(NudgeCorrect { annotations, labels: Vec::new(), fields: Vec::new() })
-        }
-        (None, Some(node)) => read_patch(reader, node, &fields.place("patch")),
-        (None, None) => reader.refuse(node.at, format!("{place}: annotations or patch is needed")),
-        (Some(_), Some(node)) => {
-            reader.refuse(node.at, format!("{place}.patch: annotations are written too; a patch may hold them all"))
+/// The section as written.
+#[derive(Section)]
+#[section(value = NudgeCorrect, check = |nudge: Self, _, _, ()| Some(nudge.into_patch()))]
+pub(crate) enum WrittenNudge {
+    /// 1 to 16 annotations on the object.
+    #[key(map(|reader: &mut Reader<'_>, node: &Node, place: &str| read_marks(reader, node, place, false)))]
+    Annotations(Vec<Mark>),
+    /// In place of annotations: a merge patch, which may hold them all.
+    #[key(map(read_patch))]
+    Patch(NudgeCorrect),
+}
+
+impl WrittenNudge {
+    fn into_patch(self) -> NudgeCorrect {
+        match self {
+            Self::Annotations(annotations) => NudgeCorrect { annotations, labels: Vec::new(), fields: Vec::new() },
+            Self::Patch(patch) => patch,
         }
     }
 }

@@ -2,14 +2,13 @@
 //!
 //! A new kind implements it in its own folder, and is listed in `systems/mod.rs`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::cel::{DIFFERS, Expression, Expressions as _, ITEM, STEPS, ValueTemplate};
 use crate::secrets::needed_secret::{Credential, NeededSecret};
-use crate::spec::objects::ObjectSelection;
+use crate::spec::objects::{ClusterKind, ObjectSelection};
 use crate::systems::actions::{Action, ActionSteps, Actions};
 use crate::systems::keys::Keys;
 use crate::systems::repeated_create::RepeatedCreate;
@@ -31,7 +30,7 @@ pub(crate) trait ReadSection {
     fn observed(&self) -> &ValueTemplate;
 
     /// The API version and the kind, if it reads an object of the cluster.
-    fn cluster_kind(&self) -> Option<(&Arc<str>, &Arc<str>)> {
+    fn cluster_kind(&self) -> Option<&ClusterKind> {
         None
     }
 
@@ -167,14 +166,7 @@ pub(crate) trait CorrectSection {
     fn check_credentials(&self, _reader: &mut Reader<'_>, _spec: &Node) {}
 
     /// Rejects a section that does not fit the objects, or their read.
-    fn check_fit(
-        &self,
-        _reader: &mut Reader<'_>,
-        _spec: &Node,
-        _objects: Option<&ObjectSelection>,
-        _read: &dyn ReadSection,
-    ) {
-    }
+    fn check_fit(&self, _reader: &mut Reader<'_>, _spec: &Node, _objects: &ObjectSelection, _read: &dyn ReadSection) {}
 }
 
 /// Questions about the steps and the expressions in them. Their answers follow from the walk alone.

@@ -1,26 +1,44 @@
 //! Rules over a response that is a single value: a row or a cluster object. They are evaluated in a fixed order.
 
 use crate::cel::{Expression, Expressions, Node as ValueNode, Scope, ValueTemplate};
-use crate::yaml::{Fields, Reader, expression, read_value};
+use crate::section::{Section, any, text};
+use crate::yaml::{Fields, Reader, expression, value_template};
 
 /// The rules over one value, in the order of their evaluation.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(context = AnswerContext)]
 pub struct AnswerRules {
-    /// Rule that marks an existing value as absent.
+    /// The value counts as no resource. Default: never.
+    #[key(text(expression(context.scope)))]
     pub absent_when: Option<Expression>,
-    /// Rule that accepts a genuine response. Default: a top-level key of a map `desired` occurs in the observed state.
+    /// The value describes the resource. Default: a top-level key of a map desired occurs in it.
+    #[key(text(expression(context.scope)))]
     pub valid_when: Option<Expression>,
-    /// Rule that detects a change in progress at the external system.
+    /// The external system still works on a change. Default: never, and a cluster object while it is being deleted.
+    #[key(text(expression(context.scope)), default = context.settling_when(reader, fields))]
     pub settling_when: Option<Expression>,
-    /// Maps the value to the observed state.
+    /// The observed state. Default: the whole value.
+    #[key(any(value_template(context.scope)), default = context.observed(reader, fields)?)]
     pub observed: ValueTemplate,
 }
 
-/// Default rules, as they would be written in a target.
+/// The scope in which rules see the value, and the default rules as they would be written in a target.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DefaultRules {
+pub(crate) struct AnswerContext {
+    pub(crate) scope: Scope,
     pub(crate) observed: &'static str,
     pub(crate) settling_when: Option<&'static str>,
+}
+
+impl AnswerContext {
+    fn settling_when(self, reader: &Reader<'_>, fields: &Fields<'_>) -> Option<Expression> {
+        Expression::parse(self.settling_when?, &reader.site(&fields.place("settlingWhen"), self.scope)).ok()
+    }
+
+    fn observed(self, reader: &Reader<'_>, fields: &Fields<'_>) -> Option<ValueTemplate> {
+        let site = reader.site(&fields.place("observed"), self.scope);
+        ValueNode::parse(self.observed, &site).ok().map(|root| ValueTemplate::new(root, site))
+    }
 }
 
 impl Expressions for AnswerRules {
@@ -30,31 +48,4 @@ impl Expressions for AnswerRules {
             rule.visit(visit);
         }
     }
-}
-
-/// Reads the rules, which see the value through this scope.
-pub(crate) fn read_rules(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    scope: Scope,
-    defaults: DefaultRules,
-) -> Option<AnswerRules> {
-    let absent_when = reader.optional(fields, "absentWhen", expression(scope));
-    let valid_when = reader.optional(fields, "validWhen", expression(scope));
-    let settling_when = reader.optional(fields, "settlingWhen", expression(scope));
-    let settling_when = settling_when.map(|written| {
-        let site = reader.site(&fields.place("settlingWhen"), scope);
-        written.or_else(|| Expression::parse(defaults.settling_when?, &site).ok())
-    });
-    let site = reader.site(&fields.place("observed"), scope);
-    let observed = match fields.get("observed") {
-        Some(node) => read_value(reader, node, &site),
-        None => ValueNode::parse(defaults.observed, &site).ok().map(|root| ValueTemplate::new(root, site)),
-    };
-    Some(AnswerRules {
-        absent_when: absent_when?,
-        valid_when: valid_when?,
-        settling_when: settling_when?,
-        observed: observed?,
-    })
 }

@@ -5,7 +5,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::yaml::{Fields, Reader, duration};
+use crate::section::{Leaf, Schema, duration};
+use crate::yaml::{Node, Reader};
 
 /// Deadline of a step without a `timeout`. It is about a hundred times the time that a healthy system needs, and people
 /// still wait for it.
@@ -15,7 +16,7 @@ pub const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// a cluster or a database; meanwhile the request holds one of its host's slots.
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
 
-/// Reads the step's own deadline. `Some(None)` uses the default.
-pub(crate) fn read_timeout(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Duration>> {
-    reader.optional(fields, "timeout", |reader, node, place| duration(reader, node, place, TIMEOUT))
+/// The deadline of a step. Without it, the default.
+pub(crate) fn step_timeout() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Duration>, impl Fn() -> Schema> {
+    duration(TIMEOUT)
 }

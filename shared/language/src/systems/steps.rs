@@ -2,6 +2,7 @@
 
 use crate::cel::{Expression, Expressions};
 use crate::secrets::secret_variable;
+use crate::section::{Key, Leaf, Schema, Section};
 use crate::systems::actions::{Action, ActionSteps, Actions};
 use crate::yaml::{Fields, Node, Reader};
 
@@ -128,18 +129,57 @@ impl<S> Steps<S> {
     }
 }
 
-/// Reads the steps of those of [`ACTIONS`] that a section has. At least one is needed.
-pub(crate) fn read_actions<S>(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    actions: &[&'static str],
-    mut read: impl FnMut(&mut Reader<'_>, &Node, &str, &'static str) -> Option<Vec<S>>,
-) -> Option<Steps<S>> {
-    let mut steps = ACTIONS.map(|action| match actions.contains(&action) {
-        true => reader.or(fields, action, Vec::new(), |reader, node, place| read(reader, node, place, action)),
-        false => Some(Vec::new()),
-    });
-    reader.at_least_one(fields, actions)?;
-    let [create, update, delete, replace] = steps.each_mut().map(Option::take);
-    Some(Steps { create: create?, update: update?, delete: delete?, replace: replace? })
+/// Steps of an action for one kind of system.
+pub(crate) trait StepSection: Step + Sized {
+    /// A value that decides about the keys of a step, besides its action.
+    type Context: Copy;
+
+    /// The actions that may have steps. The order is that of [`ACTIONS`].
+    const ACTIONS: &'static [&'static str];
+
+    /// The steps of an action.
+    fn steps(
+        action: &'static str,
+        context: Self::Context,
+    ) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Self>>, impl Fn() -> Schema>;
+}
+
+impl<S: StepSection> Section for Steps<S> {
+    type Value = Self;
+    type Context = S::Context;
+
+    fn names(_: S::Context) -> Vec<&'static str> {
+        S::ACTIONS.to_vec()
+    }
+
+    fn keys(context: S::Context) -> Vec<Key> {
+        let key = |name: &'static str| Key {
+            name,
+            description: description_of(name),
+            is_required: false,
+            schema: S::steps(name, context).schema(),
+        };
+        S::ACTIONS.iter().copied().map(key).collect()
+    }
+
+    /// At least one action is needed.
+    fn read_from(reader: &mut Reader<'_>, fields: &Fields<'_>, context: S::Context) -> Option<Self> {
+        let mut steps = ACTIONS.map(|action| match S::ACTIONS.contains(&action) {
+            true => reader.or(fields, action, Vec::new(), S::steps(action, context).read),
+            false => Some(Vec::new()),
+        });
+        reader.at_least_one(fields, S::ACTIONS)?;
+        let [create, update, delete, replace] = steps.each_mut().map(Option::take);
+        Some(Self { create: create?, update: update?, delete: delete?, replace: replace? })
+    }
+}
+
+/// The description of the key of an action.
+fn description_of(action: &str) -> &'static str {
+    match action {
+        "create" => "The steps that create the resource, in order.",
+        "update" => "The steps that change it.",
+        "delete" => "The steps that delete it.",
+        _ => "The steps of a replacement. Default: those of delete, then create.",
+    }
 }

@@ -3,14 +3,16 @@
 use http::Method;
 
 use super::{UnreadableField, pointer, unreadable_fields};
-use crate::cel::{AnswerPart, Expression, Found, ITEM, Origin, STEPS};
+use crate::cel::{AnswerPart, Expression, Found, ITEM, Origin, STEPS, Scope};
 use crate::compare::Compare;
 use crate::correct::Correct;
 use crate::read::Read;
 use crate::secrets::secret_variable;
+use crate::section::Section as _;
 use crate::systems::Destination;
 use crate::systems::http::correct_step::HttpStep;
-use crate::systems::http::request::body::WRITE_KEYS;
+use crate::systems::http::request::RequestKind;
+use crate::systems::http::request::body::Body;
 use crate::systems::steps::{ACTIONS, Step as _};
 use crate::yaml::{Content, Node, Reader};
 
@@ -28,10 +30,11 @@ pub(crate) fn check_carried_back(
         return;
     }
     let written = spec.get("correct").and_then(|correct| correct.get("http"));
+    let keys = Body::names(RequestKind::Step(Scope::Correction));
     for (action, steps) in ACTIONS.into_iter().zip(http.steps.by_action()) {
         for (position, step) in steps.iter().enumerate() {
             let node = written.and_then(|http| item(http.get(action)?, position));
-            let key = WRITE_KEYS.iter().find_map(|key| Some((*key, node?.get(key)?)));
+            let key = keys.iter().find_map(|key| Some((*key, node?.get(key)?)));
             let Some((key, body)) = key.filter(|_| !step.looks_up()) else { continue };
             let place = format!("correct.http.{action}[{position}].{key}");
             for field in &fields {

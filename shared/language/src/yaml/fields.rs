@@ -2,9 +2,11 @@
 
 use crate::yaml::node::{Entry, Node};
 use crate::yaml::position::Position;
+use crate::yaml::reader::Reader;
 
 /// The fields of a map with known keys.
 pub(crate) struct Fields<'n> {
+    node: &'n Node,
     entries: &'n [Entry],
     /// Values of misspelt keys, by the intended key. Each mistake is reported once, without errors that follow from it.
     meant: Vec<(String, &'n Node)>,
@@ -14,9 +16,9 @@ pub(crate) struct Fields<'n> {
 }
 
 impl<'n> Fields<'n> {
-    pub(crate) fn new(entries: &'n [Entry], place: &str, node: &Node) -> Self {
+    pub(crate) fn new(entries: &'n [Entry], place: &str, node: &'n Node) -> Self {
         let heading = node.key_at.filter(|key_at| key_at.line < node.at.line).unwrap_or(node.at);
-        Self { entries, meant: Vec::new(), place: place.to_owned(), at: node.at, heading }
+        Self { node, entries, meant: Vec::new(), place: place.to_owned(), at: node.at, heading }
     }
 
     /// Records the intended key of a misspelt one.
@@ -45,6 +47,11 @@ impl<'n> Fields<'n> {
         Self { meant: fields.meant.clone(), place: String::new(), ..*fields }
     }
 
+    /// Returns the map itself.
+    pub(crate) fn node(&self) -> &'n Node {
+        self.node
+    }
+
     /// Returns the position of the map.
     pub(crate) fn at(&self) -> Position {
         self.at
@@ -58,6 +65,33 @@ impl<'n> Fields<'n> {
     /// Returns the keys with their values.
     pub(crate) fn entries(&self) -> &'n [Entry] {
         self.entries
+    }
+}
+
+/// Maps of which only one of several keys may be written.
+impl<'n> Fields<'n> {
+    /// Returns the one of these keys that is written. None, or several, are a mistake.
+    pub(crate) fn exactly_one<'k>(&self, reader: &mut Reader<'_>, keys: &[&'k str]) -> Option<(&'k str, &'n Node)> {
+        match self.at_most_one(reader, keys)? {
+            Some(only) => Some(only),
+            None => {
+                let message = format!("{}: exactly one of {} is needed", self.place, keys.join(", "));
+                reader.refuse(self.at, message)
+            }
+        }
+    }
+
+    /// Returns the one of these keys that is written, if any. Several are a mistake.
+    pub(crate) fn at_most_one<'k>(
+        &self,
+        reader: &mut Reader<'_>,
+        keys: &[&'k str],
+    ) -> Option<Option<(&'k str, &'n Node)>> {
+        let mut written = keys.iter().filter_map(|key| Some((*key, self.get(key)?)));
+        let first = written.next();
+        let (Some((first, _)), Some((second, node))) = (first, written.next()) else { return Some(first) };
+        let (second, keys) = (self.place(second), keys.join(", "));
+        reader.refuse(node.at, format!("{second}: {first} is written too; write only one of {keys}"))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::yaml::position::Position;
 
 /// The location of a document.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DocumentName {
     /// The ConfigMap name.
     pub config_map: String,

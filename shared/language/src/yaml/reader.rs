@@ -11,9 +11,9 @@ use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 use crate::misplaced_keys::why_misplaced;
 use crate::suggest::{longer, nearest};
 pub(crate) use crate::yaml::fields::{Fields, all};
+use crate::yaml::known_keys::KnownKeys;
 use crate::yaml::node::{Content, Entry, Fault, Node};
 use crate::yaml::position::Position;
-use crate::yaml::recording::{Expectation, KnownKeys, Recording};
 use crate::yaml::shape_hints::shape_hint;
 use crate::yaml::unmarked_expressions::unmarked_in;
 
@@ -30,15 +30,13 @@ pub(crate) struct Reader<'d> {
     doubts: Vec<Fault>,
     names: Arc<Names>,
     known_keys: KnownKeys,
-    /// Expectations at each place, if they are recorded.
-    recording: Option<Recording>,
     find_home: Option<FindHome>,
 }
 
 impl<'d> Reader<'d> {
     pub(crate) fn new(document: &'d str) -> Self {
         let (names, known_keys) = (Arc::default(), KnownKeys::default());
-        Self { document, faults: Vec::new(), doubts: Vec::new(), names, known_keys, recording: None, find_home: None }
+        Self { document, faults: Vec::new(), doubts: Vec::new(), names, known_keys, find_home: None }
     }
 
     /// Looks for the sections of unknown keys with this function.
@@ -46,25 +44,19 @@ impl<'d> Reader<'d> {
         Self { find_home: Some(find_home), ..self }
     }
 
-    /// Starts to record the expectations at each place.
-    pub(crate) fn record(&mut self, recording: Recording) {
-        self.recording = Some(recording);
-    }
-
-    /// Returns the recorded expectations.
-    pub(crate) fn recorded(&mut self) -> Recording {
-        self.recording.take().unwrap_or_default()
-    }
-
-    fn asks(&mut self, place: &str, asked: impl FnOnce() -> Expectation) {
-        if let Some(recording) = &mut self.recording {
-            recording.note(place, asked());
-        }
-    }
-
     /// Creates a place with a scope and the names of the target.
     pub(crate) fn site(&self, place: &str, scope: Scope) -> Site {
         Site { names: self.names.clone(), ..Site::new(place, scope) }
+    }
+
+    /// Returns the names that templates know at present.
+    pub(crate) fn names(&self) -> Arc<Names> {
+        self.names.clone()
+    }
+
+    /// Restores names, at the end of a section that introduced others.
+    pub(crate) fn set_names(&mut self, names: Arc<Names>) {
+        self.names = names;
     }
 
     /// Returns the names of the target for modification.
@@ -109,7 +101,6 @@ impl<'d> Reader<'d> {
 
     /// Reads a map with only the known keys.
     pub(crate) fn fields<'n>(&mut self, node: &'n Node, place: &str, known: &[&str]) -> Option<Fields<'n>> {
-        self.asks(place, || Expectation::Keys(known.iter().map(|key| (*key).to_owned()).collect()));
         self.known_keys.note(place, known);
         let mut fields = self.any_fields(node, place)?;
         let mut empty: Option<&Entry> = None;
@@ -156,7 +147,6 @@ impl<'d> Reader<'d> {
 
     /// Reads a map with user-defined keys.
     pub(crate) fn any_fields<'n>(&mut self, node: &'n Node, place: &str) -> Option<Fields<'n>> {
-        self.asks(place, || Expectation::Map);
         match &node.content {
             Content::Map(entries) => Some(Fields::new(entries, place, node)),
             _ if place.is_empty() => self.refuse(node.at, format!("a document is a map, not {}", node.kind())),
@@ -171,7 +161,6 @@ impl<'d> Reader<'d> {
         place: &str,
         length: RangeInclusive<usize>,
     ) -> Option<&'n [Node]> {
-        self.asks(place, || Expectation::List);
         let Content::List(items) = &node.content else {
             return self.refuse_kind(node, place, "a list");
         };
@@ -187,7 +176,6 @@ impl<'d> Reader<'d> {
 
     /// Reads a text without templates.
     pub(crate) fn literal<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
-        self.asks(place, || Expectation::Text);
         let Some(text) = node.as_text() else {
             return self.refuse_kind(node, place, "a text");
         };
@@ -199,7 +187,6 @@ impl<'d> Reader<'d> {
 
     /// Reads a text that is a template.
     pub(crate) fn text<'n>(&mut self, node: &'n Node, place: &str) -> Option<&'n str> {
-        self.asks(place, || Expectation::Text);
         match node.as_text() {
             Some(text) => Some(text),
             None => self.refuse_kind(node, place, "a text"),
@@ -213,7 +200,6 @@ impl<'d> Reader<'d> {
 
     /// Reads `true` or `false`.
     pub(crate) fn truth(&mut self, node: &Node, place: &str) -> Option<bool> {
-        self.asks(place, || Expectation::Truth);
         match node.content {
             Content::Bool(truth) => Some(truth),
             _ => self.refuse_kind(node, place, "true or false"),
@@ -225,7 +211,6 @@ impl<'d> Reader<'d> {
     where
         T: TryFrom<u64> + PartialOrd + Display,
     {
-        self.asks(place, || Expectation::Whole(bounds.start().to_string(), bounds.end().to_string()));
         let Content::Number(number) = &node.content else {
             return self.refuse_kind(node, place, "a whole number");
         };
@@ -240,11 +225,10 @@ impl<'d> Reader<'d> {
     }
 
     /// Reads one of a few words.
-    pub(crate) fn choice<T: Copy>(&mut self, node: &Node, place: &str, choices: &[(&str, T)]) -> Option<T> {
-        self.asks(place, || Expectation::Words(choices.iter().map(|(word, _)| (*word).to_owned()).collect()));
+    pub(crate) fn choice<T: Clone>(&mut self, node: &Node, place: &str, choices: &[(&str, T)]) -> Option<T> {
         let text = self.literal(node, place)?;
         if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
-            return Some(*value);
+            return Some(value.clone());
         }
         let known = choices.iter().map(|(word, _)| *word).collect::<Vec<_>>();
         // A prefix can reverse the meaning of a known word: `unordered`.

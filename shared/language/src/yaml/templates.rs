@@ -18,6 +18,11 @@ pub(crate) fn text_template(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &st
     }
 }
 
+/// Returns a reader of trees of templates in this scope.
+pub(crate) fn value_template(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<ValueTemplate> {
+    move |reader, node, place| read_value(reader, node, &reader.site(place, scope))
+}
+
 /// Reads a text that is one `${…}`.
 pub(crate) fn read_expression(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Expression> {
     let text = reader.text(node, &site.place)?;

@@ -5,11 +5,9 @@
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expression, Scope, Variables};
-use crate::systems::keys::{Keys, read_keys};
-use crate::yaml::{Fields, Reader, expression, read_expression};
-
-/// Keys of `read.http` for collections only.
-pub(crate) const COLLECTION_KEYS: &[&str] = &["each", "key", "next"];
+use crate::section::{Section, section, text};
+use crate::systems::keys::{ItemKeys, Keys};
+use crate::yaml::{Fields, Node, Reader, expression};
 
 /// A collection of external resources.
 #[derive(Debug)]
@@ -36,6 +34,11 @@ pub enum NextPage {
 }
 
 impl Collection {
+    /// Adds the rule that marks an entry as absent.
+    pub(super) fn with_absence(self, absent_when: Option<Expression>) -> Self {
+        Self { absent_when, ..self }
+    }
+
     /// Returns the entries of a page.
     ///
     /// # Errors
@@ -49,26 +52,43 @@ impl Collection {
     }
 }
 
-/// Reads the keys of a collection. The inner `None` means that the read has no `each`.
-pub(crate) fn read_collection(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Option<Collection>> {
-    let Some(each) = fields.get("each") else {
-        for key in ["key", "next"] {
-            if let Some(node) = fields.get(key) {
-                reader.refuse::<()>(node.at, format!("{}: it belongs to a collection; write each", fields.place(key)));
-            }
+/// The keys of a collection as written.
+#[derive(Section)]
+#[section(value = Option<Collection>, rules = check_keys, check = Self::make)]
+pub(crate) struct WrittenCollection {
+    /// The entries of a page. One request serves all objects.
+    #[key(text(expression(Scope::Page)))]
+    each: Option<Expression>,
+    /// Required with each: how entries and objects match.
+    #[key(section::<ItemKeys>(()))]
+    key: Option<Keys>,
+    /// URL, path or fields of the next page, or: link.
+    #[key(text(read_next), default = NextPage::None)]
+    next: NextPage,
+}
+
+impl WrittenCollection {
+    fn make(self, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<Option<Collection>> {
+        let Self { each: Some(each), key, next } = self else { return Some(None) };
+        Some(Some(Collection { each, keys: key?, next, absent_when: None }))
+    }
+}
+
+fn check_keys(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
+    if fields.get("each").is_some() {
+        return reader.required(fields, "key").map(drop);
+    }
+    for key in ["key", "next"] {
+        if let Some(node) = fields.get(key) {
+            reader.refuse::<()>(node.at, format!("{}: it belongs to a collection; write each", fields.place(key)));
         }
-        return Some(None);
-    };
-    let site = reader.site(&fields.place("each"), Scope::Page);
-    let each = read_expression(reader, each, &site);
-    let keys =
-        reader.needed(fields, "key", |reader, node, place| read_keys(reader, node, place, "item", Scope::ItemAlone));
-    let next = reader.or(fields, "next", NextPage::None, |reader, node, place| {
-        if node.as_text() == Some("link") {
-            return Some(NextPage::Link);
-        }
-        expression(Scope::Page)(reader, node, place).map(NextPage::At)
-    });
-    let absent_when = reader.optional(fields, "absentWhen", expression(Scope::Item));
-    Some(Some(Collection { each: each?, keys: keys?, next: next?, absent_when: absent_when? }))
+    }
+    Some(())
+}
+
+fn read_next(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<NextPage> {
+    if node.as_text() == Some("link") {
+        return Some(NextPage::Link);
+    }
+    expression(Scope::Page)(reader, node, place).map(NextPage::At)
 }

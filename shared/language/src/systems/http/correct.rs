@@ -1,24 +1,21 @@
 //! `correct.http`: corrections by requests to an HTTP server.
 
 use crate::cel::{DESIRED, EVERY_KEY, Expression, Expressions as _, STEPS, Scope};
-use crate::secrets::needed_secret::Credential;
-use crate::secrets::needed_secret::NeededSecret;
+use crate::secrets::needed_secret::{Credential, NeededSecret};
+use crate::section::{Section, text};
 use crate::systems::actions::Actions;
-use crate::systems::http::auth::needed_secrets::credentials;
-use crate::systems::http::auth::needed_secrets::needed_secrets;
-use crate::systems::http::auth::{Auth, read_auth};
-use crate::systems::http::correct_step::{HttpStep, Purpose, read_steps};
+use crate::systems::http::auth::Auth;
+use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
+use crate::systems::http::correct_step::HttpStep;
 use crate::systems::http::insecure::{check_credentials, goes_unread};
 use crate::systems::http::request::body::Body;
-use crate::systems::http::socket::read_socket;
-use crate::systems::http::tls::{Tls, read_tls};
+use crate::systems::http::socket::Socket;
+use crate::systems::http::tls::Tls;
 use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::CorrectSection;
 use crate::systems::step_timeout::STEP_TIMEOUT;
-use crate::systems::steps::{ACTIONS, Role, Step, Steps, read_actions};
-use crate::yaml::Node;
-use crate::yaml::reader::Reader;
-use crate::yaml::templates::expression;
+use crate::systems::steps::{Role, Step, Steps};
+use crate::yaml::{Fields, Node, Reader, expression};
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 use http::Method;
@@ -142,23 +139,29 @@ impl CorrectSection for HttpCorrect {
     }
 }
 
-/// Keys of `correct.http`.
-const KEYS: &[&str] = &["socket", "auth", "tls", "limitedWhen", "create", "update", "delete", "replace"];
+/// The section as written.
+#[derive(Section)]
+#[section(value = HttpCorrect, first = Socket, scoped, check = Self::make)]
+pub(crate) struct WrittenCorrect {
+    /// The credential: exactly one of these.
+    auth: Option<Auth>,
+    /// Certificates.
+    tls: Option<Tls>,
+    /// The response counts as a 429. Default: a 429.
+    #[key(text(expression(Scope::Page)))]
+    limited_when: Option<Expression>,
+    #[key(flatten = ())]
+    steps: Steps<HttpStep>,
+}
 
-pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpCorrect> {
-    let fields = reader.fields(node, place, KEYS)?;
-    let auth = reader.optional(&fields, "auth", read_auth);
-    let tls = reader.optional(&fields, "tls", read_tls);
-    let limited_when = reader.optional(&fields, "limitedWhen", expression(Scope::Page));
-    reader.names_mut().socket = reader.optional(&fields, "socket", read_socket)?;
-    let steps = read_actions(reader, &fields, &ACTIONS, |reader, node, place, action| {
-        read_steps(reader, node, place, Purpose::of(action))
-    });
-    reader.names_mut().socket = None;
-    let http = HttpCorrect { auth: auth?, tls: tls?, limited_when: limited_when?, steps: steps? };
-    if http.tls.is_some() && !http.steps.iter().any(|step| step.request.url.is_https()) {
-        let at = fields.get("tls").map_or(node.at, |tls| tls.at);
-        return reader.refuse(at, format!("{place}.tls: no URL is https"));
+impl WrittenCorrect {
+    fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<HttpCorrect> {
+        let Self { auth, tls, limited_when, steps } = self;
+        match fields.get("tls") {
+            Some(tls) if !steps.iter().any(|step| step.request.url.is_https()) => {
+                reader.refuse(tls.at, format!("{}: no URL is https", fields.place("tls")))
+            }
+            _ => Some(HttpCorrect { auth, tls, limited_when, steps }),
+        }
     }
-    Some(http)
 }

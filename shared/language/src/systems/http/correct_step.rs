@@ -8,18 +8,17 @@ use http::Method;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expression, Expressions, ITEM, STEPS, Scope, ValueTemplate, Variables};
-use crate::spec::naming::read_step_name;
-use crate::spec::status_fields::{StatusTemplates, read_status_templates};
+use crate::section::{Leaf, Schema, Section, map, section, text, truth};
+use crate::spec::naming::step_name;
+use crate::spec::status_fields::{StatusTemplates, status_templates};
 use crate::systems::http::for_each::ForEach;
-use crate::systems::http::format::{Format, read_format};
-use crate::systems::http::request::body::WRITE_KEYS;
-use crate::systems::http::request::{RequestTemplate, read_request};
-use crate::systems::http::statuses::{StatusSet, read_step_accept};
-use crate::systems::step_timeout::read_timeout;
-use crate::systems::steps::{Role, Step};
-use crate::yaml::Node;
-use crate::yaml::reader::{Fields, Reader};
-use crate::yaml::templates::{expression, read_value};
+use crate::systems::http::format::{Format, WrittenFormat};
+use crate::systems::http::request::body::Body;
+use crate::systems::http::request::{RequestKind, RequestTemplate};
+use crate::systems::http::statuses::{NOT_MODIFIED, StatusSet, statuses};
+use crate::systems::step_timeout::step_timeout;
+use crate::systems::steps::{ACTIONS, Role, Step, StepSection};
+use crate::yaml::{Fields, Node, Reader, expression, value_template};
 
 pub(crate) use purpose::Purpose;
 
@@ -53,35 +52,49 @@ impl Expressions for Because {
 }
 
 /// One request of a correction.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(context = Purpose, scoped, check = Self::settle)]
 pub struct HttpStep {
-    /// Its name for later steps and for messages.
+    /// Later steps see the response as steps.NAME.
+    #[key(step_name())]
     pub name: Option<String>,
-    /// The request. GET and HEAD are look-ups for later steps.
-    pub request: RequestTemplate,
-    /// `true` makes a POST a look-up too, as in JSON-RPC. `None` if not set.
+    /// A POST that only looks something up, as in JSON-RPC. Default: false.
+    #[key(truth())]
     pub reads: Option<bool>,
-    /// Condition for sending it. `None` sends it always.
+    /// Skipped if this ${…} is false.
+    #[key(text(expression(context.asking())))]
     pub when: Option<Expression>,
-    /// The list of a step that is sent once for each `item`. `None` sends it once.
+    /// Sent once for each item of this list: ${desired.a}. At most 100.
+    #[key(text(for_each(context.asking())))]
     pub for_each: Option<ForEach>,
-    /// The deadline of the request. `None` uses the default.
+    /// The request.
+    #[key(flatten = RequestKind::Step(context.asking()))]
+    pub request: RequestTemplate,
+    /// Deadline of the request. 1ms to 10m, default 10s.
+    #[key(step_timeout())]
     pub timeout: Option<Duration>,
-    /// The format of the response's body; default JSON.
+    /// The format of the response.
+    #[key(flatten = (), of = WrittenFormat)]
     pub format: Format,
-    /// Statuses that mean success. Default 200–299, and always 404 and 410 for a deleting step.
+    /// Statuses that mean done. Default: [200-299], and 404 and 410 for a deletion.
+    #[key(statuses(NOT_MODIFIED), default = StatusSet::success())]
     pub accept: StatusSet,
-    /// For a deleting step, statuses that mean that the resource is gone. Any other accepted status means that the
-    /// deletion is in progress. Equal to `accept` if not set, and for all other steps.
+    /// Statuses that mean gone; others of accept mean that the deletion goes on. Default: those of accept.
+    // Equal to `accept` if not written, and for steps that do not delete.
+    #[key(statuses(NOT_MODIFIED), default = StatusSet(Vec::new()), only = context.may_delete())]
     pub done_on: StatusSet,
-    /// Rule that makes any response a definite refusal.
+    /// The response is a definite refusal.
+    #[key(text(expression(context.judging())))]
     pub refused_when: Option<Expression>,
-    /// The source of the reason of a refusal, for display.
+    /// The reason of a refusal. Default: what the server says. none: nothing.
+    #[key(text(because(context.judging())), default = Because::Server)]
     pub because: Because,
-    /// The fields of an accepted response to keep in the object's status.
+    /// Fields of the object's .status over response. Not in delete.
+    #[key(map(status_templates(context.judging())), default, only = context.stores())]
     pub store: StatusTemplates,
-    /// True if the external system honours the request's idempotency key: a repeated request with the same key creates
-    /// no second resource. The author asserts this; it cannot be checked.
+    /// The system honours Idempotency-Key. Only in create.
+    // The author asserts it. A repeated request with the same key then creates no second resource.
+    #[key(default, only = context == Purpose::Creating)]
     pub idempotent: bool,
 }
 
@@ -168,74 +181,55 @@ impl Step for HttpStep {
     }
 }
 
-/// Reads the steps of one action. Each sees the responses of those before it.
-pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<Vec<HttpStep>> {
-    let items = reader.items(node, place, 1..=MAX_STEPS)?;
-    let steps = reader.each(items, place, |reader, item, place| {
-        let step = read_step(reader, item, place, purpose);
-        // Invalid steps count too: their uses must not be reported as unknown. A step with several responses has none
-        // to show.
-        let named = item.get("name").and_then(Node::as_text).filter(|_| item.get(FOR_EACH).is_none());
-        reader.names_mut().steps.extend(named.map(str::to_owned));
-        step
-    });
-    reader.names_mut().steps.clear();
-    let steps = steps?;
-    if steps.iter().all(HttpStep::looks_up) {
-        let message = format!("{place}: no step writes; method POST (without reads: true), PUT, PATCH or DELETE does");
-        return reader.refuse(node.at, message);
+/// The steps of one action. Each sees the responses of those before it.
+impl StepSection for HttpStep {
+    type Context = ();
+
+    const ACTIONS: &'static [&'static str] = &ACTIONS;
+
+    fn steps(
+        action: &'static str,
+        (): (),
+    ) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Self>>, impl Fn() -> Schema> {
+        section::<Self>(Purpose::of(action)).listed(|reader, node, place, read| {
+            let names = reader.names();
+            let steps = reader.list(node, place, 1..=MAX_STEPS, |reader, item, place| {
+                let step = read(reader, item, place);
+                // Invalid steps count too: their uses must not be reported as unknown. A step with several responses
+                // has none to show.
+                let named = item.get("name").and_then(Node::as_text).filter(|_| item.get(FOR_EACH).is_none());
+                reader.names_mut().steps.extend(named.map(str::to_owned));
+                step
+            });
+            reader.set_names(names);
+            let steps = steps?;
+            if steps.iter().all(HttpStep::looks_up) {
+                let message =
+                    format!("{place}: no step writes; method POST (without reads: true), PUT, PATCH or DELETE does");
+                return reader.refuse(node.at, message);
+            }
+            Some(steps)
+        })
     }
-    Some(steps)
 }
 
-fn read_step(reader: &mut Reader<'_>, node: &Node, place: &str, purpose: Purpose) -> Option<HttpStep> {
-    let fields = reader.fields(node, place, &purpose.keys())?;
-    let [asking, judging] = purpose.scopes();
-    let name = reader.optional(&fields, "name", read_step_name);
-    let method = reader.needed(&fields, "method", |reader, node, place| {
-        // By index, because a Method cannot be copied.
-        let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-        let choices = [("GET", 0), ("HEAD", 1), ("POST", 2), ("PUT", 3), ("PATCH", 4), ("DELETE", 5)];
-        methods.into_iter().nth(reader.choice(node, place, &choices)?)
-    });
-    let reads = reader.optional(&fields, "reads", Reader::truth);
-    let when = reader.optional(&fields, "when", expression(asking));
-    let for_each = reader.optional(&fields, FOR_EACH, expression(asking));
-    reader.names_mut().item = fields.get(FOR_EACH).is_some();
-    let request = read_request(reader, &fields, method, &reader.site(place, asking));
-    let timeout = read_timeout(reader, &fields);
-    let format = read_format(reader, &fields);
-    let accept = reader.or(&fields, "accept", StatusSet::success(), read_step_accept);
-    let done_on = reader.optional(&fields, "doneOn", read_step_accept);
-    let refused_when = reader.optional(&fields, "refusedWhen", expression(judging));
-    let because = reader
-        .or(&fields, "because", Because::Server, |reader, node, place| read_because(reader, node, place, judging));
-    reader.names_mut().item = false;
-    let store = reader.or(&fields, "store", StatusTemplates::default(), |reader, node, place| {
-        read_status_templates(reader, node, place, judging)
-    });
-    let idempotent = reader.or(&fields, "idempotent", false, Reader::truth);
-    let (name, request, reads, timeout, format) = (name?, request?, reads?, timeout?, format?);
-    let (when, for_each) = (when?, for_each?.map(ForEach));
-    let (accept, done_on) = purpose.settle(&request.method, accept?, done_on?);
-    let (refused_when, because, store, idempotent) = (refused_when?, because?, store?, idempotent?);
-    let step = HttpStep {
-        name,
-        request,
-        reads,
-        when,
-        for_each,
-        timeout,
-        format,
-        accept,
-        done_on,
-        refused_when,
-        because,
-        store,
-        idempotent,
-    };
-    check_for_each(reader, &fields, &step)?;
-    check_keys(reader, &fields, step, purpose)
+impl HttpStep {
+    /// Completes the statuses, and checks that the keys fit the method.
+    fn settle(mut self, reader: &mut Reader<'_>, fields: &Fields<'_>, purpose: Purpose) -> Option<Self> {
+        let done_on = fields.get("doneOn").map(|_| self.done_on);
+        (self.accept, self.done_on) = purpose.settle(&self.request.method, self.accept, done_on);
+        check_for_each(reader, fields, &self)?;
+        check_keys(reader, fields, self, purpose)
+    }
+}
+
+/// Returns a reader of the list of a step. Templates that are read later know its items.
+fn for_each(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<ForEach> {
+    move |reader, node, place| {
+        let list = expression(scope)(reader, node, place);
+        reader.names_mut().item = true;
+        list.map(ForEach)
+    }
 }
 
 /// Checks that a step with `forEach` writes, uses its items, and stores nothing.
@@ -256,11 +250,13 @@ fn check_for_each(reader: &mut Reader<'_>, fields: &Fields<'_>, step: &HttpStep)
     Some(())
 }
 
-fn read_because(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<Because> {
-    if reader.text(node, place)? == NO_REASON {
-        return Some(Because::Nothing);
+fn because(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Because> {
+    move |reader, node, place| {
+        if reader.text(node, place)? == NO_REASON {
+            return Some(Because::Nothing);
+        }
+        value_template(scope)(reader, node, place).map(Box::new).map(Because::Template)
     }
-    read_value(reader, node, &reader.site(place, scope)).map(Box::new).map(Because::Template)
 }
 
 /// Checks method-specific keys: GET and HEAD have no body, only a POST may set `reads`, only a write sends a key, and
@@ -282,8 +278,9 @@ fn check_keys(reader: &mut Reader<'_>, fields: &Fields<'_>, step: HttpStep, purp
         let message = format!("{place}: a {method} only looks something up, and sends no key; leave it out");
         return reader.refuse(node.at, message);
     }
-    let body_keys: &[&str] = if *method == Method::POST { &[] } else { WRITE_KEYS };
-    let refused = body_keys.iter().chain(&["doneOn"]).find_map(|key| Some((*key, fields.get(key)?)));
+    let mut keys = if *method == Method::POST { Vec::new() } else { Body::names(RequestKind::Step(purpose.asking())) };
+    keys.push("doneOn");
+    let refused = keys.into_iter().find_map(|key| Some((key, fields.get(key)?)));
     match refused.filter(|_| step.looks_up()) {
         Some((key, node)) => {
             let place = fields.place(key);

@@ -1,12 +1,10 @@
 //! `as` and `lists`: the format of a response body.
 
-use crate::yaml::{Fields, Reader};
+use crate::section::{Section, list, text, words};
+use crate::yaml::{Fields, Node, Reader};
 
 /// Maximum names in `lists`. More are a mistake: one kind of response repeats only a few elements.
 const MAX_LISTS: usize = 32;
-
-/// Keys of the format of a response.
-pub(crate) const FORMAT_KEYS: &[&str] = &["as", "lists"];
 
 /// Format of a response body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,24 +20,46 @@ pub enum Format {
     },
 }
 
-/// Reads the format. Default: JSON.
-pub(crate) fn read_format(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Format> {
-    let lists = reader.or(fields, "lists", Vec::new(), |reader, node, place| {
-        let items = reader.items(node, place, 1..=MAX_LISTS)?;
-        reader.each(items, place, |reader, item, place| match reader.text(item, place)? {
-            name if name.contains(':') => {
-                reader.refuse(item.at, format!("{place}: write the name without its prefix, which is dropped"))
-            }
-            name => Some(name.to_owned()),
-        })
-    });
-    let name = reader.or(fields, "as", "json", |reader, node, place| {
-        reader.choice(node, place, &[("json", "json"), ("text", "text"), ("xml", "xml")])
-    });
-    match (name?, fields.get("lists")) {
-        ("xml", _) => Some(Format::Xml { lists: lists? }),
-        (_, Some(node)) => reader.refuse(node.at, format!("{}: it belongs to as: xml", fields.place("lists"))),
-        ("text", None) => Some(Format::Text),
-        (_, None) => Some(Format::Json),
+/// The keys of the format.
+#[derive(Section)]
+#[section(value = Format, rules = check_lists, check = |format: Self, _, _, ()| Some(format.into_format()))]
+pub(crate) struct WrittenFormat {
+    /// Format of the response body. Default: json.
+    #[key(words(WORDS), name = "as", default = JSON)]
+    word: &'static str,
+    /// With as: xml, elements that are always lists: [member]. 1 to 32.
+    #[key(list(1..=MAX_LISTS, text(read_element)), default)]
+    lists: Vec<String>,
+}
+
+const JSON: &str = "json";
+const TEXT: &str = "text";
+const XML: &str = "xml";
+/// The values of `as`.
+const WORDS: &[(&str, &str)] = &[(JSON, JSON), (TEXT, TEXT), (XML, XML)];
+
+impl WrittenFormat {
+    fn into_format(self) -> Format {
+        match self.word {
+            XML => Format::Xml { lists: self.lists },
+            TEXT => Format::Text,
+            _ => Format::Json,
+        }
     }
+}
+
+fn check_lists(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
+    let word = fields.get("as").map_or(Some(JSON), Node::as_text);
+    match fields.get("lists").filter(|_| matches!(word, Some(JSON | TEXT))) {
+        Some(node) => reader.refuse(node.at, format!("{}: it belongs to as: xml", fields.place("lists"))),
+        None => Some(()),
+    }
+}
+
+fn read_element(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
+    let name = reader.text(node, place)?;
+    if name.contains(':') {
+        return reader.refuse(node.at, format!("{place}: write the name without its prefix, which is dropped"));
+    }
+    Some(name.to_owned())
 }

@@ -4,23 +4,23 @@ use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::{
-    EvaluationError, Expression, Expressions as _, HEADERS, Node as ValueNode, Scope, Site, ValueTemplate, Variables,
+    EvaluationError, Expression, Expressions as _, HEADERS, Node as ValueNode, Scope, ValueTemplate, Variables,
 };
 use crate::secrets::needed_secret::{Credential, NeededSecret};
+use crate::section::{Key, Section, any, size, text};
+use crate::systems::http::auth::Auth;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
-use crate::systems::http::auth::{Auth, read_auth};
-use crate::systems::http::collection::{COLLECTION_KEYS, Collection, read_collection};
+use crate::systems::http::collection::{Collection, WrittenCollection};
 use crate::systems::http::insecure::check_credentials;
-use crate::systems::http::read_step::{Absence, REQUEST_KEYS, ReadStep, Turn, read_step, read_steps};
-use crate::systems::http::request::headers::read_headers;
+use crate::systems::http::read_step::{Absence, ReadStep, Requests, Turn};
 use crate::systems::http::scope::scope_of;
-use crate::systems::http::socket::read_socket;
-use crate::systems::http::tls::{Tls, read_tls};
+use crate::systems::http::socket::Socket;
+use crate::systems::http::tls::Tls;
 use crate::systems::keys::Keys;
 use crate::systems::section::ReadSection;
 use crate::systems::steps::{Role, VisitParts, expressions_of};
-use crate::yaml::durations::{KIB, MIB, size};
-use crate::yaml::{Fields, Node, Reader, expression, read_value};
+use crate::yaml::durations::{KIB, MIB};
+use crate::yaml::{Fields, Node, Reader, expression, value_template};
 use drift_api::HttpRequest;
 use drift_api::names::CREDENTIAL_POLLER;
 
@@ -141,101 +141,108 @@ impl ReadSection for HttpRead {
     }
 }
 
-/// Keys of `read.http` besides those of its request.
-const HTTP_KEYS: &[&str] = &[
-    "steps",
-    "socket",
-    "auth",
-    "tls",
-    "absentUntil",
-    "limitedWhen",
-    "validWhen",
-    "settlingWhen",
-    "observed",
-    "maxBytes",
-];
+/// The scopes of the rules of a read.
+#[derive(Clone, Copy)]
+pub(crate) struct AnswerScopes {
+    /// Of a rule about a whole page.
+    page: Scope,
+    /// Of a rule about the entry of one object.
+    entry: Scope,
+}
 
-pub(crate) fn read_http(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HttpRead> {
-    let known: Vec<&str> = REQUEST_KEYS.iter().chain(HTTP_KEYS).chain(COLLECTION_KEYS).copied().collect();
-    let fields = reader.fields(node, place, &known)?;
-    let collection = read_collection(reader, &fields);
-    let is_collection = fields.get("each").is_some();
-    reader.names_mut().socket = reader.optional(&fields, "socket", read_socket)?;
-    let steps = read_requests(reader, &fields, is_collection);
-    reader.names_mut().socket = None;
-    let auth = reader.optional(&fields, "auth", read_auth);
-    let tls = reader.optional(&fields, "tls", read_tls);
-    let absent_until = reader.optional(&fields, "absentUntil", expression(Scope::Object));
-    let limited_when = reader.optional(&fields, "limitedWhen", expression(Scope::Page));
-    // The scopes of a rule about a whole page, and about the entry of one object.
-    let (whole, single) = if is_collection { (Scope::Page, Scope::Item) } else { (Scope::Response, Scope::Response) };
-    let valid_when = reader.optional(&fields, "validWhen", expression(whole));
-    let settling_when = reader.optional(&fields, "settlingWhen", expression(single));
-    let site = reader.site(&fields.place("observed"), single);
-    let observed = match fields.get("observed") {
-        Some(node) => read_value(reader, node, &site),
-        None => default_observed(is_collection, site),
-    };
-    let max_bytes = reader.or(&fields, "maxBytes", DEFAULT_MAX_BYTES, |reader, node, place| {
-        size(reader, node, place, KIB..=MAX_RENDERED_BYTES)
-    });
-    reader.names_mut().steps.clear();
-    let (first, further) = steps?;
-    let mut read = HttpRead {
-        first,
-        further,
-        auth: auth?,
-        tls: tls?,
-        collection: collection?,
-        absent_until: absent_until?,
-        limited_when: limited_when?,
-        valid_when: valid_when?,
-        settling_when: settling_when?,
-        observed: observed?,
-        max_bytes: max_bytes?,
-        sees_headers: false,
-    };
-    read.sees_headers = expressions_of(|visit| read.visit_parts(visit), |_| true).reads(HEADERS);
-    match fields.get("tls") {
-        Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
-            reader.refuse(tls.at, format!("{place}.tls: the URL is not https"))
+impl AnswerScopes {
+    const SINGLE: Self = Self { page: Scope::Response, entry: Scope::Response };
+    const COLLECTION: Self = Self { page: Scope::Page, entry: Scope::Item };
+
+    fn of(fields: &Fields<'_>) -> Self {
+        if fields.get("each").is_some() { Self::COLLECTION } else { Self::SINGLE }
+    }
+
+    fn turn(self) -> Turn {
+        if self.entry == Scope::Item { Turn::Page } else { Turn::First }
+    }
+
+    /// The default of `observed`.
+    fn observed(self, reader: &Reader<'_>, fields: &Fields<'_>) -> Option<ValueTemplate> {
+        let text = if self.entry == Scope::Item { "${item}" } else { "${response.body}" };
+        let site = reader.site(&fields.place("observed"), self.entry);
+        Some(ValueTemplate::new(ValueNode::parse(text, &site).ok()?, site))
+    }
+}
+
+/// The section as written.
+#[derive(Section)]
+#[section(context = AnswerScopes, value = HttpRead, first = Socket, scoped, check = Self::make)]
+struct WrittenRead {
+    #[key(flatten = context.turn())]
+    requests: Requests,
+    #[key(flatten = (), of = WrittenCollection)]
+    collection: Option<Collection>,
+    /// The credential: exactly one of these.
+    auth: Option<Auth>,
+    /// Certificates.
+    tls: Option<Tls>,
+    /// While this ${…} over self is false, the resource is absent.
+    #[key(text(expression(Scope::Object)))]
+    absent_until: Option<Expression>,
+    /// The response counts as a 429. Default: a 429.
+    #[key(text(expression(Scope::Page)))]
+    limited_when: Option<Expression>,
+    /// The response describes the resource.
+    #[key(text(expression(context.page)))]
+    valid_when: Option<Expression>,
+    /// The external system still works on a change.
+    #[key(text(expression(context.entry)))]
+    settling_when: Option<Expression>,
+    /// The observed state. Default: ${response.body}, or ${item}.
+    #[key(any(value_template(context.entry)), default = context.observed(reader, fields)?)]
+    observed: ValueTemplate,
+    /// Cap on the decoded body of a response. 1KiB to 8MiB, default 1MiB.
+    #[key(size(KIB..=MAX_RENDERED_BYTES), default = DEFAULT_MAX_BYTES)]
+    max_bytes: usize,
+}
+
+impl WrittenRead {
+    fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, _: AnswerScopes) -> Option<HttpRead> {
+        let Requests { first, further, absent_when } = self.requests;
+        let mut read = HttpRead {
+            first,
+            further,
+            auth: self.auth,
+            tls: self.tls,
+            collection: self.collection.map(|collection| collection.with_absence(absent_when)),
+            absent_until: self.absent_until,
+            limited_when: self.limited_when,
+            valid_when: self.valid_when,
+            settling_when: self.settling_when,
+            observed: self.observed,
+            max_bytes: self.max_bytes,
+            sees_headers: false,
+        };
+        read.sees_headers = expressions_of(|visit| read.visit_parts(visit), |_| true).reads(HEADERS);
+        match fields.get("tls") {
+            Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
+                reader.refuse(tls.at, format!("{}: the URL is not https", fields.place("tls")))
+            }
+            _ => Some(read),
         }
-        _ => Some(read),
     }
 }
 
-/// Reads one request, or a list of them.
-fn read_requests(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    is_collection: bool,
-) -> Option<(ReadStep, Vec<ReadStep>)> {
-    let Some(node) = fields.get("steps") else {
-        let turn = if is_collection { Turn::Page } else { Turn::First };
-        return read_step(reader, fields, turn).map(|step| (step, Vec::new()));
-    };
-    if is_collection {
-        let message = format!("{}: a collection is one request and its pages; write url", fields.place("steps"));
-        return reader.refuse(node.at, message);
-    }
-    let is_beside = |key: &str| REQUEST_KEYS.contains(&key) && key != "headers";
-    let mut beside = fields.entries().iter().filter(|entry| is_beside(&entry.key));
-    if let Some(entry) = beside.next() {
-        let message = format!("{}: beside steps it stands in each of them", fields.place(&entry.key));
-        reader.refuse::<()>(entry.key_at, message);
-    }
-    let headers = reader.or(fields, "headers", Vec::new(), |reader, node, place| {
-        let site = reader.site(place, Scope::Object);
-        read_headers(reader, node, &site)
-    });
-    let (mut steps, headers) = (read_steps(reader, node, &fields.place("steps"))?, headers?);
-    steps.iter_mut().for_each(|step| step.request.inherit(&headers));
-    let mut steps = steps.into_iter();
-    Some((steps.next()?, steps.collect()))
-}
+/// The keys do not depend on whether it is a collection, but the variables of their templates do.
+impl Section for HttpRead {
+    type Value = Self;
+    type Context = ();
 
-/// Returns `${response.body}`, or `${item}` for a collection.
-fn default_observed(is_collection: bool, site: Site) -> Option<ValueTemplate> {
-    let text = if is_collection { "${item}" } else { "${response.body}" };
-    Some(ValueTemplate::new(ValueNode::parse(text, &site).ok()?, site))
+    fn names((): ()) -> Vec<&'static str> {
+        WrittenRead::names(AnswerScopes::SINGLE)
+    }
+
+    fn keys((): ()) -> Vec<Key> {
+        WrittenRead::keys(AnswerScopes::SINGLE)
+    }
+
+    fn read_from(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<Self> {
+        WrittenRead::read_from(reader, fields, AnswerScopes::of(fields))
+    }
 }

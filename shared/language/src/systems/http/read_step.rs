@@ -3,18 +3,17 @@
 use http::Method;
 
 use crate::cel::{Expression, Scope};
-use crate::spec::naming::read_step_name;
-use crate::systems::http::format::{Format, read_format};
-use crate::systems::http::request::{RequestTemplate, read_request};
-use crate::systems::http::statuses::{StatusSet, read_accept};
+use crate::section::{Key, Leaf, Schema, Section, section, text};
+use crate::spec::naming::step_name;
+use crate::systems::http::format::{Format, WrittenFormat};
+use crate::systems::http::request::body::Body;
+use crate::systems::http::request::headers::headers;
+use crate::systems::http::request::{RequestKind, RequestTemplate};
+use crate::systems::http::statuses::{StatusSet, statuses};
 use crate::yaml::{Fields, Node, Reader, expression};
 
 /// Maximum requests of one read. Each is a round trip within one deadline.
 const MAX_STEPS: usize = 8;
-
-/// Keys of a request at any place.
-pub(crate) const REQUEST_KEYS: &[&str] =
-    &["method", "url", "headers", "body", "form", "text", "xml", "as", "lists", "accept", "absentWhen"];
 
 /// One request of a read.
 #[derive(Debug)]
@@ -42,24 +41,6 @@ pub enum Absence {
     Never,
 }
 
-/// Reads the steps of a list. Each sees the responses of those before it, and later keys see all.
-pub(crate) fn read_steps(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<ReadStep>> {
-    let items = reader.items(node, place, 1..=MAX_STEPS)?;
-    let mut turn = Turn::First;
-    reader.each(items, place, |reader, item, place| {
-        let known: Vec<&str> = std::iter::once("name").chain(REQUEST_KEYS.iter().copied()).collect();
-        let step = reader.fields(item, place, &known).and_then(|fields| {
-            let name = reader.needed(&fields, "name", read_step_name);
-            let step = read_step(reader, &fields, std::mem::replace(&mut turn, Turn::Later));
-            Some(ReadStep { name: Some(name?), ..step? })
-        });
-        let named = item.get("name").and_then(Node::as_text);
-        // Invalid steps count too: their uses must not be reported as unknown.
-        reader.names_mut().steps.extend(named.map(str::to_owned));
-        step
-    })
-}
-
 /// The turn of a request in a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -71,38 +52,126 @@ pub(crate) enum Turn {
     Page,
 }
 
-/// Reads the keys of one request.
-pub(crate) fn read_step(reader: &mut Reader<'_>, fields: &Fields<'_>, turn: Turn) -> Option<ReadStep> {
-    let method = reader.or(fields, "method", Method::GET, |reader, node, place| {
-        // By index, because a Method cannot be copied.
-        let methods = [Method::GET, Method::HEAD, Method::POST];
-        let index = reader.choice(node, place, &[("GET", 0), ("HEAD", 1), ("POST", 2)])?;
-        methods.into_iter().nth(index)
-    });
-    let site = reader.site("", Scope::Object);
-    let request = read_request(reader, fields, method, &site);
-    let format = read_format(reader, fields);
-    let accept = reader.or(fields, "accept", StatusSet::success(), read_accept);
-    let absence = read_absence(reader, fields, turn);
-    let step = ReadStep { name: None, request: request?, format: format?, accept: accept?, absence: absence? };
-    check_body(reader, fields, step)
+/// A request as written.
+#[derive(Section)]
+#[section(context = Turn, check = Self::check_body)]
+pub(crate) struct WrittenRequest {
+    #[key(flatten = RequestKind::Read)]
+    request: RequestTemplate,
+    #[key(flatten = (), of = WrittenFormat)]
+    format: Format,
+    /// Statuses with an observation. Default: [200-299].
+    #[key(statuses(&[]), default = StatusSet::success())]
+    accept: StatusSet,
+    /// The resource does not exist. Default: 404 or 410, body empty or well-formed.
+    #[key(text(expression(if context == Turn::Page { Scope::Item } else { Scope::Response })))]
+    absent_when: Option<Expression>,
 }
 
-fn read_absence(reader: &mut Reader<'_>, fields: &Fields<'_>, turn: Turn) -> Option<Absence> {
-    match (fields.get("absentWhen"), turn) {
-        (_, Turn::Page) | (None, Turn::Later) => Some(Absence::Never),
-        (None, Turn::First) => Some(Absence::ByStatus),
-        (Some(node), _) => expression(Scope::Response)(reader, node, &fields.place("absentWhen")).map(Absence::When),
-    }
-}
-
-fn check_body(reader: &mut Reader<'_>, fields: &Fields<'_>, step: ReadStep) -> Option<ReadStep> {
-    let written = crate::systems::http::request::body::BODY_KEYS.iter().find_map(|key| Some((key, fields.get(key)?)));
-    match written {
-        Some((key, node)) if step.request.method != Method::POST => {
-            let message = format!("{}: only a POST has a body; write method: POST", fields.place(key));
-            reader.refuse(node.at, message)
+impl WrittenRequest {
+    fn check_body(self, reader: &mut Reader<'_>, fields: &Fields<'_>, _: Turn) -> Option<Self> {
+        let mut keys = Body::names(RequestKind::Read).into_iter();
+        match keys.find_map(|key| Some((key, fields.get(key)?))) {
+            Some((key, node)) if self.request.method != Method::POST => {
+                let message = format!("{}: only a POST has a body; write method: POST", fields.place(key));
+                reader.refuse(node.at, message)
+            }
+            _ => Some(self),
         }
-        _ => Some(step),
     }
+
+    /// Returns the request, and the rule about the entries of a page.
+    fn into_step(self, name: Option<String>, turn: Turn) -> (ReadStep, Option<Expression>) {
+        let Self { request, format, accept, absent_when } = self;
+        let (absence, of_entries) = match (absent_when, turn) {
+            (of_entries, Turn::Page) => (Absence::Never, of_entries),
+            (None, Turn::Later) => (Absence::Never, None),
+            (None, Turn::First) => (Absence::ByStatus, None),
+            (Some(rule), _) => (Absence::When(rule), None),
+        };
+        (ReadStep { name, request, format, accept, absence }, of_entries)
+    }
+}
+
+/// A step as written.
+#[derive(Section)]
+#[section(context = Turn, value = ReadStep, check = |step: Self, _, _, turn| Some(step.request.into_step(Some(step.name), turn).0))]
+struct WrittenStep {
+    /// Later steps and rules see the response as steps.NAME.
+    #[key(step_name())]
+    name: String,
+    #[key(flatten = context)]
+    request: WrittenRequest,
+}
+
+/// The requests of a read.
+pub(crate) struct Requests {
+    pub(crate) first: ReadStep,
+    pub(crate) further: Vec<ReadStep>,
+    /// The rule about the entries of a page.
+    pub(crate) absent_when: Option<Expression>,
+}
+
+/// One request, or a list of them.
+impl Section for Requests {
+    type Value = Self;
+    type Context = Turn;
+
+    fn names(turn: Turn) -> Vec<&'static str> {
+        [WrittenRequest::names(turn), vec![STEPS_KEY]].concat()
+    }
+
+    fn keys(turn: Turn) -> Vec<Key> {
+        let steps = Key {
+            name: STEPS_KEY,
+            description: "In place of url: 1 to 8 requests in order.",
+            is_required: false,
+            schema: steps().schema(),
+        };
+        let beside = WrittenRequest::keys(turn).into_iter().map(|key| Key { is_required: false, ..key });
+        beside.chain([steps]).collect()
+    }
+
+    fn read_from(reader: &mut Reader<'_>, fields: &Fields<'_>, turn: Turn) -> Option<Self> {
+        let Some(node) = fields.get(STEPS_KEY) else {
+            let (first, absent_when) = WrittenRequest::read_from(reader, fields, turn)?.into_step(None, turn);
+            return Some(Self { first, further: Vec::new(), absent_when });
+        };
+        let place = fields.place(STEPS_KEY);
+        if turn == Turn::Page {
+            return reader.refuse(node.at, format!("{place}: a collection is one request and its pages; write url"));
+        }
+        let own = WrittenRequest::names(turn);
+        let is_beside = |key: &str| own.contains(&key) && key != HEADERS_KEY;
+        if let Some(entry) = fields.entries().iter().find(|entry| is_beside(&entry.key)) {
+            let message = format!("{}: beside steps it stands in each of them", fields.place(&entry.key));
+            reader.refuse::<()>(entry.key_at, message);
+        }
+        let shared = reader.or(fields, HEADERS_KEY, Vec::new(), headers(Scope::Object));
+        let (mut steps, shared) = ((steps().read)(reader, node, &place)?, shared?);
+        steps.iter_mut().for_each(|step| step.request.inherit(&shared));
+        let mut steps = steps.into_iter();
+        Some(Self { first: steps.next()?, further: steps.collect(), absent_when: None })
+    }
+}
+
+/// The key of the list.
+const STEPS_KEY: &str = "steps";
+/// The key of the headers of all steps.
+const HEADERS_KEY: &str = "headers";
+
+/// The steps of a list. Each sees the responses of those before it, and later keys see all.
+fn steps() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<ReadStep>>, impl Fn() -> Schema> {
+    section::<WrittenStep>(Turn::Later).listed(|reader, node, place, later| {
+        let mut is_first = true;
+        reader.list(node, place, 1..=MAX_STEPS, |reader, item, place| {
+            let step = match std::mem::replace(&mut is_first, false) {
+                true => WrittenStep::read(reader, item, place, Turn::First),
+                false => later(reader, item, place),
+            };
+            // Invalid steps count too: their uses must not be reported as unknown.
+            reader.names_mut().steps.extend(item.get("name").and_then(Node::as_text).map(str::to_owned));
+            step
+        })
+    })
 }

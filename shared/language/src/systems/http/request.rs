@@ -12,28 +12,36 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
 use crate::cel::{
-    DIFFERS, EvaluationError, Expression, Expressions, Mistake, SECRETS, STEPS, Site, TextTemplate, UrlTemplate,
+    DIFFERS, EvaluationError, Expression, Expressions, Mistake, SECRETS, STEPS, Scope, TextTemplate, UrlTemplate,
     Variables,
 };
-use crate::systems::http::request::body::{Body, read_body};
-use crate::systems::http::request::headers::{HeaderTemplate, read_headers};
-use crate::yaml::{Fields, Reader};
+use crate::section::{Section, map, text, words};
+use crate::systems::http::request::body::Body;
+use crate::systems::http::request::headers::{HeaderTemplate, headers};
+use crate::yaml::{Fields, Node, Reader};
 use drift_api::HttpRequest;
 
 /// The template of a request.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(context = RequestKind, check = Self::through_socket)]
 pub struct RequestTemplate {
-    /// The HTTP method.
+    /// GET and HEAD look up. Default of a read: GET.
+    #[key(words(context.methods()), default = Method::GET, needed = context.is_write())]
     pub method: Method,
-    /// The URL template.
+    /// The URL. Each ${…} is percent-encoded.
+    #[key(text(url(context.scope())))]
     pub url: UrlTemplate,
-    /// Additional request headers.
+    /// Request headers. At most 32.
+    #[key(map(headers(context.scope())), default)]
     pub headers: Vec<HeaderTemplate>,
     /// The body, if any.
+    #[key(flatten = context)]
     pub body: Option<Body>,
     /// The unix socket for the request. The URL's host is then only a header.
+    #[key(skip)]
     pub socket: Option<Arc<str>>,
     /// The headers, cached if they contain no template.
+    #[key(skip)]
     fixed_headers: OnceLock<Arc<HeaderMap>>,
 }
 
@@ -136,27 +144,66 @@ fn render_header(template: &TextTemplate, variables: &Variables<'_>) -> Result<H
     Ok(value)
 }
 
-/// Reads the keys `url`, `headers` and those of the body.
-pub(crate) fn read_request(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    method: Option<Method>,
-    site: &Site,
-) -> Option<RequestTemplate> {
-    let url = reader.needed(fields, "url", |reader, node, place| {
-        let site = site.at(place);
+impl RequestTemplate {
+    /// Sends it through the socket of its section.
+    fn through_socket(mut self, reader: &mut Reader<'_>, fields: &Fields<'_>, _: RequestKind) -> Option<Self> {
+        self.socket = reader.names().socket.clone();
+        match fields.get("url").filter(|_| self.url.is_https() && self.socket.is_some()) {
+            Some(node) => {
+                let message = format!("{}: a unix socket has no TLS; write http://", fields.place("url"));
+                reader.refuse(node.at, message)
+            }
+            None => Some(self),
+        }
+    }
+}
+
+fn url(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<UrlTemplate> {
+    move |reader, node, place| {
         reader.url_is_no_number(node, place)?;
         let text = reader.text(node, place)?;
+        let site = reader.site(place, scope);
         reader.compiled(node, &site, UrlTemplate::parse(text, &site))
-    });
-    let headers = reader
-        .or(fields, "headers", Vec::new(), |reader, node, place| read_headers(reader, node, &site.at(place).sending()));
-    let body = read_body(reader, fields, site);
-    let socket = site.names.socket.clone();
-    let is_https = url.as_ref().is_some_and(UrlTemplate::is_https);
-    if let Some(node) = fields.get("url").filter(|_| is_https && socket.is_some()) {
-        return reader.refuse(node.at, format!("{}: a unix socket has no TLS; write http://", fields.place("url")));
     }
-    let fixed_headers = OnceLock::new();
-    Some(RequestTemplate { method: method?, url: url?, headers: headers?, body: body?, socket, fixed_headers })
 }
+
+/// The use of a request, which decides about its methods and the variables of its templates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    /// A read.
+    Read,
+    /// A step of a correction, with the scope of its templates.
+    Step(Scope),
+}
+
+impl RequestKind {
+    pub(crate) const fn scope(self) -> Scope {
+        match self {
+            Self::Read => Scope::Object,
+            Self::Step(scope) => scope,
+        }
+    }
+
+    pub(crate) const fn is_write(self) -> bool {
+        matches!(self, Self::Step(_))
+    }
+
+    const fn methods(self) -> &'static [(&'static str, Method)] {
+        match self {
+            Self::Read => READ_METHODS,
+            Self::Step(_) => STEP_METHODS,
+        }
+    }
+}
+
+/// The methods of a read.
+const READ_METHODS: &[(&str, Method)] = &[("GET", Method::GET), ("HEAD", Method::HEAD), ("POST", Method::POST)];
+/// The methods of a step.
+const STEP_METHODS: &[(&str, Method)] = &[
+    ("GET", Method::GET),
+    ("HEAD", Method::HEAD),
+    ("POST", Method::POST),
+    ("PUT", Method::PUT),
+    ("PATCH", Method::PATCH),
+    ("DELETE", Method::DELETE),
+];

@@ -8,8 +8,9 @@ use drift_api::secrets::secret_names::looks_secret;
 use serde_json::Value;
 
 use crate::cel::{PLACEHOLDER, without_expressions};
-use crate::systems::http::request::RequestTemplate;
-use crate::systems::http::request::body::BODY_KEYS;
+use crate::section::Section as _;
+use crate::systems::http::request::body::Body;
+use crate::systems::http::request::{RequestKind, RequestTemplate};
 use crate::yaml::Node;
 
 pub(crate) fn scope_of(request: &RequestTemplate, spec: &Node) -> String {
@@ -19,7 +20,9 @@ pub(crate) fn scope_of(request: &RequestTemplate, spec: &Node) -> String {
     }
     let written = ["read", "http"].iter().try_fold(spec, |node, key| node.get(key));
     let first = written.map(|http| http.get("steps").and_then(Node::first_item).unwrap_or(http));
-    if let Some((key, body)) = first.and_then(|first| BODY_KEYS.iter().find_map(|key| Some((key, first.get(key)?)))) {
+    if let Some((key, body)) =
+        first.and_then(|first| Body::names(RequestKind::Read).into_iter().find_map(|key| Some((key, first.get(key)?))))
+    {
         let written = shape(&body.to_json()).to_string();
         name.push_str(&format!(" {key} {}", ScopeId::of(&written)));
     }

@@ -4,13 +4,29 @@
 
 use std::sync::Arc;
 
-use crate::yaml::{Node, Reader};
+use crate::section::{Section, literal};
+use crate::yaml::{Fields, Reader};
 
 /// Maximum length of a socket's path in bytes: the address of a unix socket holds 108 with the terminating zero.
 const MAX_PATH_BYTES: usize = 107;
 
-pub(crate) fn read_socket(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Arc<str>> {
-    let path = reader.literal(node, place)?;
+/// The key `socket`. Requests that are read later go through it.
+#[derive(Section)]
+#[section(value = (), check = Self::declare)]
+pub(crate) struct Socket {
+    /// The absolute path of a unix socket: /run/docker.sock.
+    #[key(literal(parse_socket))]
+    socket: Option<Arc<str>>,
+}
+
+impl Socket {
+    fn declare(self, reader: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<()> {
+        reader.names_mut().socket = self.socket;
+        Some(())
+    }
+}
+
+fn parse_socket(path: &str) -> Result<Arc<str>, String> {
     let fault = match path {
         _ if !path.starts_with('/') => "an absolute path is needed, for example /run/docker.sock",
         _ if path.ends_with('/') => "a path of a socket does not end in /",
@@ -20,7 +36,7 @@ pub(crate) fn read_socket(reader: &mut Reader<'_>, node: &Node, place: &str) -> 
         _ if path.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) => {
             "a path of a socket has no empty part, `.` or `..`"
         }
-        _ => return Some(path.into()),
+        _ => return Ok(path.into()),
     };
-    reader.refuse(node.at, format!("{place}: {fault}"))
+    Err(fault.to_owned())
 }

@@ -4,6 +4,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::section::{Leaf, Schema, any, list};
 use crate::yaml::{Content, Node, Reader};
 
 /// Maximum entries of `accept`.
@@ -34,20 +35,16 @@ impl StatusSet {
     }
 }
 
-/// Reads statuses whose responses are about the resource.
-pub(crate) fn read_accept(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<StatusSet> {
-    read_set(reader, node, place, &[])
+/// Statuses whose responses are about the resource, and further ones.
+pub(crate) fn statuses(
+    further: &'static [u16],
+) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<StatusSet>, impl Fn() -> Schema> {
+    let one = any(|reader: &mut Reader<'_>, node: &Node, place: &str| read_statuses(reader, node, place, further));
+    list(1..=MAX_ACCEPT, one).map(StatusSet)
 }
 
-/// Reads statuses for a step of a correction. There "not modified" (304) means that there is nothing to do.
-pub(crate) fn read_step_accept(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<StatusSet> {
-    read_set(reader, node, place, &[304])
-}
-
-fn read_set(reader: &mut Reader<'_>, node: &Node, place: &str, further: &[u16]) -> Option<StatusSet> {
-    let read = |reader: &mut Reader<'_>, item: &Node, place: &str| read_statuses(reader, item, place, further);
-    reader.list(node, place, 1..=MAX_ACCEPT, read).map(StatusSet)
-}
+/// "Not modified": a step of a correction has nothing to do.
+pub(crate) const NOT_MODIFIED: &[u16] = &[304];
 
 /// Reads a status or a range: `200-299`.
 fn read_statuses(reader: &mut Reader<'_>, node: &Node, place: &str, further: &[u16]) -> Option<RangeInclusive<u16>> {

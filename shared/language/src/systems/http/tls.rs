@@ -2,25 +2,18 @@
 //!
 //! It names Secrets and never holds one.
 
-use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
-use crate::yaml::{Node, Reader};
+use crate::secrets::secret_key::{SecretKey, whole_secret};
+use crate::section::Section;
+use crate::yaml::{Fields, Reader};
 
 /// TLS settings of a target. At least one of the two is present.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Section)]
+#[section(rules = |reader: &mut Reader<'_>, fields: &Fields<'_>, ()| reader.at_least_one(fields, &Self::names(())))]
 pub struct Tls {
-    /// PEM bundle that replaces the built-in roots.
+    /// A PEM bundle that replaces the system's roots.
+    #[key(name = "caSecretRef")]
     pub ca: Option<SecretKey>,
-    /// The Secret with our certificate and its key, of type `kubernetes.io/tls`.
+    /// A client certificate, kubernetes.io/tls.
+    #[key(whole_secret(), name = "certificateSecretRef")]
     pub certificate: Option<String>,
-}
-
-pub(crate) fn read_tls(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Tls> {
-    const KEYS: &[&str] = &["caSecretRef", "certificateSecretRef"];
-    let fields = reader.fields(node, place, KEYS)?;
-    if fields.entries().is_empty() {
-        return reader.refuse(node.at, format!("{place}: one of {} is needed", KEYS.join(", ")));
-    }
-    let ca = reader.optional(&fields, "caSecretRef", read_secret_key);
-    let certificate = reader.optional(&fields, "certificateSecretRef", read_whole_secret);
-    Some(Tls { ca: ca?, certificate: certificate? })
 }

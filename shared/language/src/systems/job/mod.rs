@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 
 use self::pod::{PodPart, read_labels, read_pod};
 use crate::cel::{EvaluationError, Scope, Variables};
+use crate::section::{Section, map, section, whole};
 use crate::systems::actions::{Action, ActionSteps, Actions};
 use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::CorrectSection;
 use crate::systems::steps::{Role, VisitParts};
-use crate::yaml::{Node, Reader};
+use crate::yaml::{Fields, Node, Reader};
 
 /// Bounds of `activeDeadlineSeconds`. A correction that takes longer than a day is of no use.
 const DEADLINE: std::ops::RangeInclusive<u64> = 1..=86_400;
@@ -30,14 +31,22 @@ const TTL: std::ops::RangeInclusive<u64> = 600..=604_800;
 const DEFAULT_TTL: u64 = 3_600;
 
 /// Corrections by Jobs.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(rules = check_any)]
 pub struct JobCorrect {
-    /// Creates the external resource.
+    /// The spec of the Job that creates the resource.
+    #[key(section::<WrittenJob>(Scope::Correction))]
     pub create: Option<JobTemplate>,
-    /// Changes the external resource.
+    /// The Job that changes it.
+    #[key(section::<WrittenJob>(Scope::Correction))]
     pub update: Option<JobTemplate>,
-    /// Deletes the external resource.
+    /// The Job that deletes it.
+    #[key(section::<WrittenJob>(Scope::Deletion))]
     pub delete: Option<JobTemplate>,
+}
+
+fn check_any(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
+    reader.at_least_one(fields, &JobCorrect::names(()))
 }
 
 /// The Pod of one Job, and its limits.
@@ -110,29 +119,33 @@ impl CorrectSection for JobCorrect {
     }
 }
 
-pub(crate) fn read_job(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<JobCorrect> {
-    let fields = reader.fields(node, place, &["create", "update", "delete"])?;
-    let template =
-        |scope| move |reader: &mut Reader<'_>, node: &Node, place: &str| read_template(reader, node, place, scope);
-    let create = reader.optional(&fields, "create", template(Scope::Correction));
-    let update = reader.optional(&fields, "update", template(Scope::Correction));
-    let delete = reader.optional(&fields, "delete", template(Scope::Deletion));
-    if fields.entries().is_empty() {
-        return reader.refuse(fields.at(), format!("{place}: at least one of create, update, delete is needed"));
-    }
-    Some(JobCorrect { create: create?, update: update?, delete: delete? })
+/// The spec of a Job as written.
+#[derive(Section)]
+#[section(context = Scope, value = JobTemplate, check = make)]
+struct WrittenJob {
+    /// How long the Job may run.
+    #[key(whole(DEADLINE))]
+    active_deadline_seconds: u64,
+    /// Retries of a failed Pod. Default: 0.
+    #[key(whole(0..=MAX_BACKOFF_LIMIT), default)]
+    backoff_limit: u64,
+    /// Kept after its end. Default: 3600.
+    #[key(whole(TTL), default = DEFAULT_TTL)]
+    ttl_seconds_after_finished: u64,
+    /// The Pod: metadata.labels and spec.
+    #[key(map(read_template(context)))]
+    template: (Value, PodPart),
 }
 
-fn read_template(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope) -> Option<JobTemplate> {
-    const KEYS: &[&str] = &["activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished", "template"];
-    let fields = reader.fields(node, place, KEYS)?;
-    let deadline =
-        reader.needed(&fields, "activeDeadlineSeconds", |reader, node, place| reader.whole(node, place, DEADLINE));
-    let backoff_limit =
-        reader.or(&fields, "backoffLimit", 0, |reader, node, place| reader.whole(node, place, 0..=MAX_BACKOFF_LIMIT));
-    let ttl = reader
-        .or(&fields, "ttlSecondsAfterFinished", DEFAULT_TTL, |reader, node, place| reader.whole(node, place, TTL));
-    let template = reader.needed(&fields, "template", |reader, node, place| {
+fn make(written: WrittenJob, _: &mut Reader<'_>, _: &Fields<'_>, _: Scope) -> Option<JobTemplate> {
+    let (labels, pod) = written.template;
+    let (deadline, ttl) = (Duration::from_secs(written.active_deadline_seconds), written.ttl_seconds_after_finished);
+    Some(JobTemplate { deadline, backoff_limit: written.backoff_limit, ttl, labels, pod })
+}
+
+/// Returns a reader of the labels and the spec of a Pod.
+fn read_template(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<(Value, PodPart)> {
+    move |reader, node, place| {
         let template = reader.any_fields(node, place)?;
         let labels = read_labels(reader, &template);
         let pod = match template.get("spec") {
@@ -140,9 +153,7 @@ fn read_template(reader: &mut Reader<'_>, node: &Node, place: &str, scope: Scope
             None => reader.refuse(node.at, format!("{place}.spec is missing")),
         };
         labels.zip(pod)
-    });
-    let (deadline, (labels, pod)) = (deadline?, template?);
-    Some(JobTemplate { deadline: Duration::from_secs(deadline), backoff_limit: backoff_limit?, ttl: ttl?, labels, pod })
+    }
 }
 
 #[cfg(test)]

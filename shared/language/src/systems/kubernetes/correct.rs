@@ -4,12 +4,11 @@
 //! address another object; it only describes the content. Values of objects fill its values. They change its structure
 //! only if the target inserts a whole list or map.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables, is_template};
-use crate::spec::objects::{ObjectSelection, read_cluster_kind};
+use crate::section::{Section, map};
+use crate::spec::objects::{ClusterKind, ObjectSelection};
 use crate::systems::actions::Actions;
 use crate::systems::nudge::{Mark, read_marks};
 use crate::systems::section::{CorrectSection, ReadSection};
@@ -22,16 +21,24 @@ use drift_api::names::MADE_FOR_ANNOTATION;
 const METADATA_KEYS: &[&str] = &["name", "namespace", "labels", "annotations"];
 
 /// Corrections of a cluster object.
-#[derive(Debug)]
+#[derive(Debug, Section)]
 pub struct KubernetesCorrect {
-    api_version: Arc<str>,
-    kind: Arc<str>,
+    /// The object. Values may hold ${…}, keys may not.
+    #[key(map(read_manifest))]
+    manifest: Manifest,
+    /// Deleted with its object. Default: false.
+    #[key(default)]
+    delete: bool,
+}
+
+/// The content of the cluster object.
+#[derive(Debug)]
+struct Manifest {
+    kind: ClusterKind,
     labels: Vec<Mark>,
     annotations: Vec<Mark>,
     /// The fields besides the metadata.
     fields: Vec<(String, ValueTemplate)>,
-    /// True if it is deleted with its object.
-    delete: bool,
 }
 
 impl KubernetesCorrect {
@@ -39,8 +46,8 @@ impl KubernetesCorrect {
     /// without end. Labels of the created object can prevent this.
     #[must_use]
     pub fn makes_what_is_selected(&self, objects: &ObjectSelection) -> bool {
-        let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
-        objects.is_of(group, &self.kind) && objects.label_selector.is_empty()
+        let kind = &self.manifest.kind;
+        objects.is_of(kind.group(), &kind.name) && objects.label_selector.is_empty()
     }
 
     /// Renders the manifest of this external resource for the object with that uid.
@@ -53,17 +60,18 @@ impl KubernetesCorrect {
         uid: &str,
         variables: &Variables<'_>,
     ) -> Result<Value, EvaluationError> {
-        let mut annotations = rendered(&self.annotations, variables)?;
+        let Manifest { kind, labels, annotations, fields } = &self.manifest;
+        let mut annotations = rendered(annotations, variables)?;
         annotations.insert(MADE_FOR_ANNOTATION.to_owned(), Value::from(uid));
         let mut metadata = Map::from_iter([
             ("name".to_owned(), Value::from(resource.name.as_str())),
             ("annotations".to_owned(), Value::Object(annotations)),
         ]);
-        if !self.labels.is_empty() {
-            metadata.insert("labels".to_owned(), Value::Object(rendered(&self.labels, variables)?));
+        if !labels.is_empty() {
+            metadata.insert("labels".to_owned(), Value::Object(rendered(labels, variables)?));
         }
-        let mut manifest = json!({"apiVersion": *self.api_version, "kind": *self.kind, "metadata": metadata});
-        for (name, template) in &self.fields {
+        let mut manifest = json!({"apiVersion": *kind.api_version, "kind": *kind.name, "metadata": metadata});
+        for (name, template) in fields {
             manifest[name.as_str()] = template.render(variables)?;
         }
         Ok(manifest)
@@ -81,27 +89,23 @@ impl CorrectSection for KubernetesCorrect {
 
     /// Everyone who can read the created object can read the manifest, so it contains no secrets.
     fn visit_parts<'e>(&'e self, visit: &mut VisitParts<'_, 'e>) {
-        visit(Role::Body, &self.labels);
-        visit(Role::Body, &self.annotations);
-        visit(Role::Body, &self.fields);
+        let Manifest { labels, annotations, fields, .. } = &self.manifest;
+        visit(Role::Body, labels);
+        visit(Role::Body, annotations);
+        visit(Role::Body, fields);
     }
 
     /// Rejects a manifest of another object than the one that is read.
-    fn check_fit(
-        &self,
-        reader: &mut Reader<'_>,
-        spec: &Node,
-        _objects: Option<&ObjectSelection>,
-        read: &dyn ReadSection,
-    ) {
+    fn check_fit(&self, reader: &mut Reader<'_>, spec: &Node, _objects: &ObjectSelection, read: &dyn ReadSection) {
         let manifest = spec.get("correct").and_then(|correct| correct.get("kubernetes")?.get("manifest"));
         let Some(manifest) = manifest else { return };
-        let Some((api_version, kind)) = read.cluster_kind() else {
+        let Some(kind) = read.cluster_kind() else {
             let message = "correct.kubernetes: what is corrected is what is read; it needs read.kubernetes";
             reader.refuse::<()>(manifest.at, message);
             return;
         };
-        if (api_version, kind) != (&self.api_version, &self.kind) {
+        if *kind != self.manifest.kind {
+            let ClusterKind { api_version, name: kind } = kind;
             let message = format!("correct.kubernetes.manifest: what is read is {api_version} {kind}; write the same");
             reader.refuse::<()>(manifest.at, message);
         }
@@ -127,18 +131,14 @@ fn rendered(marks: &[Mark], variables: &Variables<'_>) -> Result<Map<String, Val
     marks.iter().map(with_value).collect()
 }
 
-pub(crate) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<KubernetesCorrect> {
-    let fields = reader.fields(node, place, &["manifest", "delete"])?;
-    let delete = reader.or(&fields, "delete", false, Reader::truth);
-    let manifest = reader.required(&fields, "manifest")?;
-    let manifest = reader.any_fields(manifest, &fields.place("manifest"))?;
-    let kind = read_cluster_kind(reader, &manifest);
+fn read_manifest(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Manifest> {
+    let manifest = reader.any_fields(node, place)?;
+    let kind = ClusterKind::read_from(reader, &manifest, ());
     let marks = reader.optional(&manifest, "metadata", read_metadata);
     let own = |entry: &&Entry| !["apiVersion", "kind", "metadata"].contains(&entry.key.as_str());
     let others = all(manifest.entries().iter().filter(own).map(|entry| read_field(reader, &manifest, entry)));
-    let (api_version, kind) = kind?;
     let (labels, annotations) = marks?.unwrap_or_default();
-    Some(KubernetesCorrect { api_version, kind, labels, annotations, fields: others?, delete: delete? })
+    Some(Manifest { kind: kind?, labels, annotations, fields: others? })
 }
 
 fn read_field(reader: &mut Reader<'_>, manifest: &Fields<'_>, entry: &Entry) -> Option<(String, ValueTemplate)> {

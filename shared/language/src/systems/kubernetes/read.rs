@@ -1,47 +1,46 @@
 //! `read.kubernetes`: the observed state is another object of the cluster.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, PLACEHOLDER, Scope, TextTemplate, ValueTemplate, Variables, without_expressions};
-use crate::spec::objects::read_cluster_kind;
+use crate::section::{Section, literal, text};
+use crate::spec::objects::ClusterKind;
 use crate::systems::section::ReadSection;
-use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
+use crate::systems::single_value_answers::{AnswerContext, AnswerRules};
 use crate::systems::steps::{Role, VisitParts};
 use crate::values::names::is_dns_label;
-use crate::yaml::{Node, Reader, text_template};
+use crate::yaml::{Node, text_template};
 use drift_api::{ClusterResource, FieldPaths};
 
 /// Maximum length of an object's name, in bytes. The limit of Kubernetes.
 const MAX_NAME_BYTES: usize = 253;
 
-/// Default rules. An object in deletion is neither present nor absent, however long its finalizers take.
-const DEFAULTS: DefaultRules =
-    DefaultRules { observed: "${resource}", settling_when: Some("${has(resource.metadata.deletionTimestamp)}") };
+/// The scope and the default rules. An object in deletion is neither present nor absent, however long its finalizers
+/// take.
+const RESOURCE: AnswerContext = AnswerContext {
+    scope: Scope::Resource,
+    observed: "${resource}",
+    settling_when: Some("${has(resource.metadata.deletionTimestamp)}"),
+};
 
 /// A read of a cluster object.
-#[derive(Debug)]
+#[derive(Debug, Section)]
 pub struct KubernetesRead {
-    /// Group and version of its kind.
-    pub api_version: Arc<str>,
     /// The kind of the object.
-    pub kind: Arc<str>,
-    /// Its namespace. `None` means the namespace of the target's object.
-    pub namespace: Option<String>,
-    /// The name of the object.
+    #[key(flatten = ())]
+    pub kind: ClusterKind,
+    /// Its name: ${self.metadata.name}.
+    #[key(text(text_template(Scope::Object)))]
     name: TextTemplate,
+    /// A literal. Default: the namespace of the object.
+    #[key(literal(parse_namespace))]
+    pub namespace: Option<String>,
     /// The rules over the object. A missing object means that the resource is absent.
+    #[key(flatten = RESOURCE)]
     pub rules: AnswerRules,
 }
 
 impl KubernetesRead {
-    /// The group of its kind. Empty for the core group.
-    #[must_use]
-    pub fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
-    }
-
     /// Returns the cluster object that is the external resource of this object.
     ///
     /// # Errors
@@ -55,8 +54,8 @@ impl KubernetesRead {
         }
         let own = || object.pointer("/metadata/namespace").and_then(Value::as_str).map(str::to_owned);
         Ok(ClusterResource {
-            api_version: self.api_version.clone(),
-            kind: self.kind.clone(),
+            api_version: self.kind.api_version.clone(),
+            kind: self.kind.name.clone(),
             namespace: self.namespace.clone().or_else(own),
             name,
         })
@@ -64,8 +63,8 @@ impl KubernetesRead {
 }
 
 impl ReadSection for KubernetesRead {
-    fn cluster_kind(&self) -> Option<(&Arc<str>, &Arc<str>)> {
-        Some((&self.api_version, &self.kind))
+    fn cluster_kind(&self) -> Option<&ClusterKind> {
+        Some(&self.kind)
     }
 
     fn place(&self) -> [&'static str; 2] {
@@ -77,8 +76,8 @@ impl ReadSection for KubernetesRead {
         let written = ["read", "kubernetes", "name"].iter().try_fold(spec, |node, key| node.get(key));
         let name = written.and_then(Node::as_text).map(without_expressions).unwrap_or_default();
         let namespace = self.namespace.as_deref().unwrap_or(PLACEHOLDER);
-        let kind =
-            if self.group().is_empty() { self.kind.to_string() } else { format!("{}.{}", self.kind, self.group()) };
+        let (kind, group) = (&self.kind.name, self.kind.group());
+        let kind = if group.is_empty() { kind.to_string() } else { format!("{kind}.{group}") };
         format!("kubernetes {kind} {namespace}/{name}")
     }
 
@@ -126,22 +125,9 @@ fn own_namespace() -> Vec<String> {
     vec!["metadata".to_owned(), "namespace".to_owned()]
 }
 
-/// Keys of `read.kubernetes`.
-const KUBERNETES_KEYS: &[&str] =
-    &["apiVersion", "kind", "name", "namespace", "absentWhen", "validWhen", "settlingWhen", "observed"];
-
-pub(crate) fn read_kubernetes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<KubernetesRead> {
-    let fields = reader.fields(node, place, KUBERNETES_KEYS)?;
-    let kind = read_cluster_kind(reader, &fields);
-    let name = reader.needed(&fields, "name", text_template(Scope::Object));
-    let namespace = reader.optional(&fields, "namespace", |reader, node, place| {
-        let text = reader.literal(node, place)?;
-        if is_dns_label(text) {
-            return Some(text.to_owned());
-        }
-        reader.refuse(node.at, format!("{place}: `{text}` is no namespace; leave it out for that of the object"))
-    });
-    let rules = read_rules(reader, &fields, Scope::Resource, DEFAULTS);
-    let (api_version, kind) = kind?;
-    Some(KubernetesRead { api_version, kind, namespace: namespace?, name: name?, rules: rules? })
+fn parse_namespace(text: &str) -> Result<String, String> {
+    match is_dns_label(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("`{text}` is no namespace; leave it out for that of the object")),
+    }
 }

@@ -6,11 +6,12 @@ use super::name::{is_attribute, parent_of};
 use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Node as ValueNode, Scope, Site, ValueTemplate, Variables, without_expressions};
 use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
-use crate::secrets::secret_key::read_whole_secret;
+use crate::secrets::secret_key::whole_secret;
+use crate::section::{Leaf, Schema, Section, literal, text, words};
 use crate::systems::section::ReadSection;
-use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
+use crate::systems::single_value_answers::{AnswerContext, AnswerRules};
 use crate::systems::steps::{Role, VisitParts};
-use crate::yaml::{Node, Reader};
+use crate::yaml::{Fields, Node, Reader};
 use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::{ScopeId, Search, SearchScope};
 
@@ -21,20 +22,42 @@ pub(super) const SECRET_KEYS: &[&str] = &["url", "bindDn", PASSWORD];
 const MAX_ATTRIBUTES: usize = 64;
 
 /// A read by a search.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(check = Self::observe_attributes)]
 pub struct LdapRead {
+    /// A Secret in the programs' namespace. Keys: url, bindDn, password; startTls, ca.crt.
+    #[key(whole_secret(), name = "secretRef")]
     secret: String,
+    /// The DN. Each ${…} is an escaped value: uid=${self.spec.uid},dc=example.
+    #[key(text(template(Form::Name, Scope::Object)))]
     base: LdapTemplate,
+    /// The searched entries. Default: base.
+    #[key(words(SCOPES), default = SearchScope::Base)]
     scope: SearchScope,
+    /// The filter, with escaped values. Default: (objectClass=*).
+    #[key(text(template(Form::Filter, Scope::Object)), default = any_entry(reader, fields)?)]
     filter: LdapTemplate,
+    /// 1 to 64 attributes, each a list of texts in row.
+    #[key(attribute_names())]
     attributes: Vec<String>,
-    /// Attributes that every entry must show.
+    /// Attributes that every entry must show. Default: [objectClass].
+    #[key(attribute_names(), default = vec![OBJECT_CLASS.to_owned()])]
     present: Vec<String>,
     /// The rules over the entry. A missing entry means that the resource is absent.
+    #[key(flatten = ROW)]
     pub rules: AnswerRules,
 }
 
 impl LdapRead {
+    /// The default of `observed` names every attribute, so that a field of `desired` that is none is found when the
+    /// target loads.
+    fn observe_attributes(mut self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<Self> {
+        if fields.get("observed").is_none() {
+            self.rules.observed = whole_entry(&self.attributes, reader.site(&fields.place("observed"), Scope::Row))?;
+        }
+        Some(self)
+    }
+
     /// Renders the search for the object's external resource.
     ///
     /// # Errors
@@ -101,8 +124,8 @@ impl ReadSection for LdapRead {
     }
 }
 
-/// Default rules: an entry is compared unchanged and never means a change in progress.
-const DEFAULTS: DefaultRules = DefaultRules { observed: "${row}", settling_when: None };
+/// The scope and the default rules of an entry. It never means a change in progress.
+const ROW: AnswerContext = AnswerContext { scope: Scope::Row, observed: "${row}", settling_when: None };
 
 /// The default filter. Every entry has an object class.
 const ANY_ENTRY: &str = "(objectClass=*)";
@@ -113,44 +136,11 @@ const OBJECT_CLASS: &str = "objectClass";
 const SCOPES: &[(&str, SearchScope)] =
     &[("base", SearchScope::Base), ("one", SearchScope::One), ("subtree", SearchScope::Subtree)];
 
-/// Keys of `read.ldap`.
-const KEYS: &[&str] = &[
-    "secretRef",
-    "base",
-    "scope",
-    "filter",
-    "attributes",
-    "present",
-    "absentWhen",
-    "validWhen",
-    "settlingWhen",
-    "observed",
-];
-
-pub(crate) fn read_ldap(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<LdapRead> {
-    let fields = reader.fields(node, place, KEYS)?;
-    let secret = reader.needed(&fields, "secretRef", read_whole_secret);
-    let base = reader.needed(&fields, "base", template(Form::Name, Scope::Object));
-    let scope =
-        reader.or(&fields, "scope", SearchScope::Base, |reader, node, place| reader.choice(node, place, SCOPES));
-    let filter = reader.optional(&fields, "filter", template(Form::Filter, Scope::Object)).and_then(|written| {
-        let site = reader.site(&fields.place("filter"), Scope::Object);
-        written.or_else(|| LdapTemplate::parse(ANY_ENTRY, &site, Form::Filter).ok())
-    });
-    let attributes = reader.needed(&fields, "attributes", read_attributes);
-    let present = reader.or(&fields, "present", vec![OBJECT_CLASS.to_owned()], read_attributes);
-    let rules = read_rules(reader, &fields, Scope::Row, DEFAULTS);
-    let (attributes, mut rules) = (attributes?, rules?);
-    if fields.get("observed").is_none() {
-        let site = reader.site(&fields.place("observed"), Scope::Row);
-        rules.observed = whole_entry(&attributes, site)?;
-    }
-    let (secret, base, scope, filter, present) = (secret?, base?, scope?, filter?, present?);
-    Some(LdapRead { secret, base, scope, filter, attributes, present, rules })
+fn any_entry(reader: &Reader<'_>, fields: &Fields<'_>) -> Option<LdapTemplate> {
+    LdapTemplate::parse(ANY_ENTRY, &reader.site(&fields.place("filter"), Scope::Object), Form::Filter).ok()
 }
 
-/// Returns the template of the whole entry with each attribute written out, so that a field of `desired` that is no
-/// attribute is found when the target loads.
+/// Returns the template of the whole entry with each attribute written out.
 fn whole_entry(attributes: &[String], site: Site) -> Option<ValueTemplate> {
     let names = attributes.iter().map(String::as_str).chain(["dn"]);
     let fields =
@@ -158,22 +148,28 @@ fn whole_entry(attributes: &[String], site: Site) -> Option<ValueTemplate> {
     Some(ValueTemplate::new(ValueNode::map(fields.collect::<Option<_>>()?), site))
 }
 
-fn read_attributes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
-    let items = reader.items(node, place, 1..=MAX_ATTRIBUTES)?;
-    let mut known: Vec<String> = Vec::new();
-    reader.each(items, place, |reader, item, place| {
-        let name = reader.literal(item, place)?.to_owned();
-        if name.starts_with(|first: char| first.is_ascii_digit()) {
-            // A server answers with the attribute's name.
-            return reader.refuse(item.at, format!("{place}: write the name of the attribute in place of its OID"));
-        }
-        if !is_attribute(&name) || name == "dn" {
-            return reader.refuse(item.at, format!("{place}: `{name}` is no name of an attribute"));
-        }
-        if known.iter().any(|other| other.eq_ignore_ascii_case(&name)) {
-            return reader.refuse(item.at, format!("{place}: `{name}` is listed twice"));
-        }
-        known.push(name.clone());
-        Some(name)
+/// Names of attributes, each once in any case.
+fn attribute_names() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<String>>, impl Fn() -> Schema> {
+    literal(parse_attribute).listed(|reader, node, place, read| {
+        let mut known: Vec<String> = Vec::new();
+        reader.list(node, place, 1..=MAX_ATTRIBUTES, |reader, item, place| {
+            let name = read(reader, item, place)?;
+            if known.iter().any(|other| other.eq_ignore_ascii_case(&name)) {
+                return reader.refuse(item.at, format!("{place}: `{name}` is listed twice"));
+            }
+            known.push(name.clone());
+            Some(name)
+        })
     })
+}
+
+fn parse_attribute(text: &str) -> Result<String, String> {
+    if text.starts_with(|first: char| first.is_ascii_digit()) {
+        // A server answers with the attribute's name.
+        return Err("write the name of the attribute in place of its OID".to_owned());
+    }
+    if !is_attribute(text) || text == "dn" {
+        return Err(format!("`{text}` is no name of an attribute"));
+    }
+    Ok(text.to_owned())
 }

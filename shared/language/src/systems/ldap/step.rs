@@ -3,26 +3,92 @@
 use super::template::{Form, LdapTemplate, template};
 use super::values::{AttributeTemplate, attributes};
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
-use crate::spec::naming::read_step_name;
-use crate::systems::steps::{Role, Step};
-use crate::yaml::{Node, Reader, expression};
+use crate::section::{Leaf, Schema, Section, map, section, text};
+use crate::spec::naming::{step_name, unanswered_steps};
+use crate::systems::steps::{Role, Step, StepSection};
+use crate::yaml::{Fields, Node, Reader, expression};
 use drift_api::{Change, Edit};
 
 /// One step of a correction.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(context = Scope)]
 pub struct LdapStep {
-    /// Its name in messages.
+    /// The name in messages. Default: the position.
+    #[key(step_name())]
     pub name: Option<String>,
+    /// Skipped if this ${…} is false.
+    #[key(text(expression(context)))]
     when: Option<Expression>,
-    dn: LdapTemplate,
+    #[key(flatten = context)]
     work: Work,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(context = Scope)]
 enum Work {
-    Add(Vec<AttributeTemplate>),
-    Modify(Vec<(Edit, AttributeTemplate)>),
-    Delete,
+    /// Creates an entry.
+    #[key(section::<Add>(context))]
+    Add(Add),
+    /// Changes an entry as one operation.
+    #[key(section::<WrittenModify>(context))]
+    Modify(Modify),
+    /// Deletes an entry.
+    #[key(section::<Delete>(context))]
+    Delete(Delete),
+}
+
+#[derive(Debug, Section)]
+#[section(context = Scope)]
+struct Add {
+    /// The DN, with escaped values.
+    #[key(text(template(Form::Name, context)))]
+    dn: LdapTemplate,
+    /// Values by attribute: a text, a list, or {dn: …}.
+    #[key(map(attributes(context)))]
+    attributes: Vec<AttributeTemplate>,
+}
+
+#[derive(Debug)]
+struct Modify {
+    dn: LdapTemplate,
+    edits: Vec<(Edit, AttributeTemplate)>,
+}
+
+#[derive(Section)]
+#[section(context = Scope, value = Modify, rules = check_edits, check = make_modify)]
+struct WrittenModify {
+    /// The DN, with escaped values.
+    #[key(text(template(Form::Name, context)))]
+    dn: LdapTemplate,
+    /// Sets all values. No value removes the attribute.
+    #[key(map(attributes(context)), default)]
+    replace: Vec<AttributeTemplate>,
+    /// Adds values.
+    #[key(map(attributes(context)), default)]
+    add: Vec<AttributeTemplate>,
+    /// Removes values.
+    #[key(map(attributes(context)), default)]
+    delete: Vec<AttributeTemplate>,
+}
+
+#[derive(Debug, Section)]
+#[section(context = Scope)]
+struct Delete {
+    /// The DN, with escaped values.
+    #[key(text(template(Form::Name, context)))]
+    dn: LdapTemplate,
+}
+
+fn check_edits(reader: &mut Reader<'_>, fields: &Fields<'_>, _: Scope) -> Option<()> {
+    reader.at_least_one(fields, &["replace", "add", "delete"])
+}
+
+/// Deletions come first, so that a value can be moved within one modification.
+fn make_modify(written: WrittenModify, _: &mut Reader<'_>, _: &Fields<'_>, _: Scope) -> Option<Modify> {
+    let WrittenModify { dn, replace, add, delete } = written;
+    let edits = [(Edit::Delete, delete), (Edit::Replace, replace), (Edit::Add, add)];
+    let edits = edits.into_iter().flat_map(|(edit, attributes)| attributes.into_iter().map(move |one| (edit, one)));
+    Some(Modify { dn, edits: edits.collect() })
 }
 
 impl LdapStep {
@@ -36,17 +102,18 @@ impl LdapStep {
         {
             return Ok(None);
         }
-        let dn = self.dn.render(variables)?;
         Ok(Some(match &self.work {
-            Work::Delete => Change::Delete { dn },
-            Work::Add(templates) => {
-                let rendered = templates.iter().map(|template| template.render(variables));
+            Work::Delete(Delete { dn }) => Change::Delete { dn: dn.render(variables)? },
+            Work::Add(Add { dn, attributes }) => {
+                let dn = dn.render(variables)?;
+                let rendered = attributes.iter().map(|template| template.render(variables));
                 let mut attributes = rendered.collect::<Result<Vec<_>, _>>()?;
                 attributes.retain(|attribute| !attribute.values.is_empty());
                 Change::Add { dn, attributes }
             }
-            Work::Modify(templates) => {
-                let rendered = templates.iter().map(|(edit, template)| Ok((*edit, template.render(variables)?)));
+            Work::Modify(Modify { dn, edits }) => {
+                let dn = dn.render(variables)?;
+                let rendered = edits.iter().map(|(edit, template)| Ok((*edit, template.render(variables)?)));
                 let mut edits = rendered.collect::<Result<Vec<_>, EvaluationError>>()?;
                 // Without values, `add` is invalid, and `delete` would remove the whole attribute.
                 edits.retain(|(edit, attribute)| *edit == Edit::Replace || !attribute.values.is_empty());
@@ -62,58 +129,34 @@ impl LdapStep {
 impl Step for LdapStep {
     fn visit_parts<'e>(&'e self, visit: &mut dyn FnMut(Role, &'e dyn Expressions)) {
         visit(Role::When, &self.when);
-        visit(Role::Address, &self.dn);
         match &self.work {
-            Work::Add(attributes) => visit(Role::Body, attributes),
-            Work::Modify(edits) => visit(Role::Body, edits),
-            Work::Delete => {}
-        }
-    }
-}
-
-/// Returns a reader of one step in this scope.
-pub(super) fn step(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<LdapStep> {
-    move |reader, node, place| {
-        let fields = reader.fields(node, place, &["name", "when", "add", "modify", "delete"])?;
-        let name = reader.optional(&fields, "name", read_step_name);
-        let when = reader.optional(&fields, "when", expression(scope));
-        let kinds: Vec<&str> =
-            ["add", "modify", "delete"].into_iter().filter(|key| fields.get(key).is_some()).collect();
-        let [kind] = kinds.as_slice() else {
-            return reader.refuse(fields.at(), format!("{place}: exactly one of add, modify, delete is needed"));
-        };
-        let (dn, work) =
-            reader.needed(&fields, kind, |reader, node, place| read_work(reader, node, place, (kind, scope)))?;
-        Some(LdapStep { name: name?, when: when?, dn, work })
-    }
-}
-
-fn read_work(
-    reader: &mut Reader<'_>,
-    node: &Node,
-    place: &str,
-    (kind, scope): (&str, Scope),
-) -> Option<(LdapTemplate, Work)> {
-    let keys: &[&str] = match kind {
-        "add" => &["dn", "attributes"],
-        "modify" => &["dn", "replace", "add", "delete"],
-        _ => &["dn"],
-    };
-    let fields = reader.fields(node, place, keys)?;
-    let dn = reader.needed(&fields, "dn", template(Form::Name, scope));
-    let work = match kind {
-        "add" => reader.needed(&fields, "attributes", attributes(scope)).map(Work::Add),
-        "modify" => {
-            let mut edits = Vec::new();
-            // Deletions come first, so that a value can be moved within one modification.
-            for (key, edit) in [("delete", Edit::Delete), ("replace", Edit::Replace), ("add", Edit::Add)] {
-                let read = reader.or(&fields, key, Vec::new(), attributes(scope))?;
-                edits.extend(read.into_iter().map(|attribute| (edit, attribute)));
+            Work::Add(Add { dn, attributes }) => {
+                visit(Role::Address, dn);
+                visit(Role::Body, attributes);
             }
-            reader.at_least_one(&fields, &["replace", "add", "delete"])?;
-            Some(Work::Modify(edits))
+            Work::Modify(Modify { dn, edits }) => {
+                visit(Role::Address, dn);
+                visit(Role::Body, edits);
+            }
+            Work::Delete(Delete { dn }) => visit(Role::Address, dn),
         }
-        _ => Some(Work::Delete),
-    };
-    Some((dn?, work?))
+    }
+}
+
+/// Maximum steps of one correction, as for SQL statements.
+const MAX_STEPS: usize = 32;
+
+/// A replacement is a deletion and a creation, and has no steps of its own.
+impl StepSection for LdapStep {
+    type Context = ();
+
+    const ACTIONS: &'static [&'static str] = &["create", "update", "delete"];
+
+    fn steps(
+        action: &'static str,
+        (): (),
+    ) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Self>>, impl Fn() -> Schema> {
+        let scope = if action == "delete" { Scope::Deletion } else { Scope::Correction };
+        unanswered_steps(1..=MAX_STEPS, section::<Self>(scope))
+    }
 }

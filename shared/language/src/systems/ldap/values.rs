@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::name::is_attribute;
 use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, ValueTemplate, Variables};
+use crate::section::{Section, text};
 use crate::yaml::{Content, Node, Reader, all, read_value};
 use drift_api::Attribute;
 
@@ -94,11 +95,19 @@ pub(super) fn attributes(
     }
 }
 
+/// A value that is a DN.
+#[derive(Section)]
+#[section(context = Scope)]
+struct NameValue {
+    /// The DN, with escaped values.
+    #[key(text(template(Form::Name, context)))]
+    dn: LdapTemplate,
+}
+
 fn read_part(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<ValuePart> {
     move |reader, node, place| {
         if matches!(node.content, Content::Map(_)) {
-            let fields = reader.fields(node, place, &["dn"])?;
-            return reader.needed(&fields, "dn", template(Form::Name, scope)).map(ValuePart::Name);
+            return NameValue::read(reader, node, place, scope).map(|value| ValuePart::Name(value.dn));
         }
         let site = reader.site(place, scope).sending();
         read_value(reader, node, &site).map(ValuePart::Value)

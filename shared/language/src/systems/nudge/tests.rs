@@ -30,12 +30,12 @@ fn a_nudge_only_wakes() {
 
 /// Invalid nudges and their errors.
 const MISTAKES: &[(&str, &str)] = &[
-    ("{}", "11:12 correct.nudge: annotations or patch is needed"),
+    ("{}", "11:12 correct.nudge: exactly one of annotations, patch is needed"),
     ("{annotations: {}}", "11:26 correct.nudge.annotations: 1 to 16 names are needed"),
     ("{patch: {a: 1}, patches: {}}", "11:28 unknown key `patches` in correct.nudge: did you mean `patch`?"),
     (
         "{annotations: {a: b}, patch: {}}",
-        "11:41 correct.nudge.patch: annotations are written too; a patch may hold them all",
+        "11:41 correct.nudge.patch: annotations is written too; write only one of annotations, patch",
     ),
     (
         "{annotations: {a b: c}}",

@@ -2,9 +2,10 @@
 //!
 //! It contains the name of the Secret, not its values.
 
-use crate::secrets::secret_key::read_whole_secret;
+use crate::secrets::secret_key::whole_secret;
+use crate::section::{Leaf, Schema, Section, section};
 use crate::systems::sql::Dialect;
-use crate::yaml::{Node, Reader};
+use crate::yaml::{Fields, Node, Reader};
 
 /// The database and its credential.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,10 +16,22 @@ pub struct Connection {
     pub secret: String,
 }
 
-/// Returns the reader of a connection to a server of this dialect.
-pub(crate) fn read_connection(dialect: Dialect) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Connection> {
-    move |reader, node, place| {
-        let fields = reader.fields(node, place, &["secretRef"])?;
-        Some(Connection { dialect, secret: reader.needed(&fields, "secretRef", read_whole_secret)? })
-    }
+/// The section as written.
+#[derive(Section)]
+#[section(context = Dialect, value = Connection, check = make)]
+struct WrittenConnection {
+    /// A Secret in the programs' namespace. Keys: uri, or host, user, password, … .
+    #[key(whole_secret())]
+    secret_ref: String,
+}
+
+fn make(written: WrittenConnection, _: &mut Reader<'_>, _: &Fields<'_>, dialect: Dialect) -> Option<Connection> {
+    Some(Connection { dialect, secret: written.secret_ref })
+}
+
+/// A connection to a server of this dialect.
+pub(crate) fn connection(
+    dialect: Dialect,
+) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Connection>, impl Fn() -> Schema> {
+    section::<WrittenConnection>(dialect)
 }

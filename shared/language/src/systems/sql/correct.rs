@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
 use crate::secrets::needed_secret::{Credential, NeededSecret};
-use crate::spec::naming::{read_step_name, read_unanswered_steps};
+use crate::section::{Leaf, Schema, Section, or_text, section, text};
+use crate::spec::naming::{step_name, unanswered_steps};
 use crate::systems::actions::Actions;
 use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::CorrectSection;
 use crate::systems::sql::dialect::DialectRules as _;
-use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
-use crate::systems::step_timeout::{STEP_TIMEOUT, read_timeout};
-use crate::systems::steps::{ACTIONS, Role, Step, Steps, read_actions};
-use crate::yaml::{Content, Node, Reader, expression};
+use crate::systems::sql::{Connection, Dialect, SqlTemplate, connection};
+use crate::systems::step_timeout::{STEP_TIMEOUT, step_timeout};
+use crate::systems::steps::{ACTIONS, Role, Step, StepSection, Steps};
+use crate::yaml::{Node, Reader, expression};
 use drift_api::names::CREDENTIAL_CONTROLLER;
 
 /// Maximum statements of one correction. It is one attempt, not a program.
@@ -22,26 +23,37 @@ const MAX_STATEMENTS: usize = 32;
 const NAMING: &[&str] = &["ALTER", "COMMENT", "CREATE", "DELETE", "DROP", "GRANT", "REVOKE", "SET", "UPDATE"];
 
 /// Corrections by SQL statements.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(context = Dialect)]
 pub struct SqlCorrect {
-    /// The database and its credential.
+    /// The database and the role.
+    #[key(connection(context))]
     pub connection: Connection,
-    /// True if the statements of an action run in one transaction. Default true for PostgreSQL. Never true for MySQL,
-    /// which commits before and after each statement that defines an account or a table.
+    /// All statements or none. Default: true.
+    // Never for MySQL, which commits before and after each statement that defines an account or a table.
+    #[key(only = has_transactions(context), default = has_transactions(context))]
     pub transaction: bool,
     /// The statements of each action.
+    #[key(flatten = context)]
     pub steps: Steps<SqlStatement>,
 }
 
 /// One statement of a correction.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(context = Wording)]
 pub struct SqlStatement {
-    /// Its name in messages.
+    /// The name in messages. Default: the position.
+    #[key(step_name())]
     pub name: Option<String>,
-    /// The server's time limit for it. `None` uses the default.
-    pub timeout: Option<Duration>,
+    /// One statement. ${…} becomes a literal, ${ident(…)} a name.
+    #[key(text(statement(context)))]
     sql: SqlTemplate,
+    /// Skipped if this ${…} is false.
+    #[key(text(expression(context.1)))]
     when: Option<Expression>,
+    /// Time on the server. 1ms to 10m, default 8s.
+    #[key(step_timeout())]
+    pub timeout: Option<Duration>,
 }
 
 impl SqlStatement {
@@ -100,55 +112,48 @@ impl CorrectSection for SqlCorrect {
     }
 }
 
-/// Keys of the section. MySQL has no `transaction`.
-const KEYS: &[&str] = &["connection", "create", "update", "delete", "replace", "transaction"];
-
 /// Words of a SET that would change where a literal of MySQL ends.
 const READING: &[&str] = &["sql_mode", "names", "charset", "character", "character_set_client"];
 
 /// The dialect of statements, and the scope of their expressions.
 type Wording = (Dialect, Scope);
 
-pub(crate) fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, dialect: Dialect) -> Option<SqlCorrect> {
-    let has_transactions = dialect == Dialect::Postgres;
-    let fields = reader.fields(node, place, &KEYS[..KEYS.len() - usize::from(!has_transactions)])?;
-    let connection = reader.needed(&fields, "connection", read_connection(dialect));
-    let transaction = reader.or(&fields, "transaction", has_transactions, Reader::truth);
-    let steps = read_actions(reader, &fields, &ACTIONS, |reader, node, place, action| {
+const fn has_transactions(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::Postgres)
+}
+
+impl StepSection for SqlStatement {
+    type Context = Dialect;
+
+    const ACTIONS: &'static [&'static str] = &ACTIONS;
+
+    /// Each item is a text, or a map with its name and its condition.
+    fn steps(
+        action: &'static str,
+        dialect: Dialect,
+    ) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Self>>, impl Fn() -> Schema> {
         let scope = if action == "delete" { Scope::Deletion } else { Scope::Correction };
-        read_statements(reader, node, place, (dialect, scope))
-    });
-    Some(SqlCorrect { connection: connection?, transaction: transaction?, steps: steps? })
+        let wording = (dialect, scope);
+        let item = or_text(section::<Self>(wording), move |reader: &mut Reader<'_>, node: &Node, place: &str| {
+            let sql = statement(wording)(reader, node, place)?;
+            Some(Self { name: None, timeout: None, sql, when: None })
+        });
+        unanswered_steps(1..=MAX_STATEMENTS, item)
+    }
 }
 
-fn read_statements(reader: &mut Reader<'_>, node: &Node, place: &str, wording: Wording) -> Option<Vec<SqlStatement>> {
-    let items = reader.items(node, place, 1..=MAX_STATEMENTS)?;
-    read_unanswered_steps(reader, items, place, |reader, item, place| read_statement(reader, item, place, wording))
-}
-
-/// Reads a text, or a map with its name and its condition.
-fn read_statement(reader: &mut Reader<'_>, node: &Node, place: &str, wording: Wording) -> Option<SqlStatement> {
-    if matches!(node.content, Content::Text(_)) {
-        let sql = read_text(reader, node, place, wording)?;
-        return Some(SqlStatement { name: None, timeout: None, sql, when: None });
+/// Returns a reader of statements.
+fn statement((dialect, scope): Wording) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<SqlTemplate> {
+    move |reader, node, place| {
+        let text = reader.text(node, place)?;
+        let site = reader.site(place, scope).sending();
+        let sql = reader.compiled(node, &site, SqlTemplate::parse(dialect, text, &site))?;
+        if sql.begins_with(dialect.own_words()) {
+            return reader.refuse(node.at, format!("{place}: the controller begins and ends the transaction itself"));
+        }
+        if dialect == Dialect::Mysql && sql.begins_with(&["set"]) && READING.iter().any(|word| sql.names(word)) {
+            return reader.refuse(node.at, format!("{place}: the controller sets how the server reads texts"));
+        }
+        Some(sql)
     }
-    let fields = reader.fields(node, place, &["name", "sql", "when", "timeout"])?;
-    let name = reader.optional(&fields, "name", read_step_name);
-    let sql = reader.needed(&fields, "sql", |reader, node, place| read_text(reader, node, place, wording));
-    let when = reader.optional(&fields, "when", expression(wording.1));
-    let timeout = read_timeout(reader, &fields);
-    Some(SqlStatement { name: name?, timeout: timeout?, sql: sql?, when: when? })
-}
-
-fn read_text(reader: &mut Reader<'_>, node: &Node, place: &str, (dialect, scope): Wording) -> Option<SqlTemplate> {
-    let text = reader.text(node, place)?;
-    let site = reader.site(place, scope).sending();
-    let sql = reader.compiled(node, &site, SqlTemplate::parse(dialect, text, &site))?;
-    if sql.begins_with(dialect.own_words()) {
-        return reader.refuse(node.at, format!("{place}: the controller begins and ends the transaction itself"));
-    }
-    if dialect == Dialect::Mysql && sql.begins_with(&["set"]) && READING.iter().any(|word| sql.names(word)) {
-        return reader.refuse(node.at, format!("{place}: the controller sets how the server reads texts"));
-    }
-    Some(sql)
 }

@@ -11,6 +11,6 @@ mod template;
 mod words;
 
 pub use connection::Connection;
-pub(crate) use connection::read_connection;
+pub(crate) use connection::connection;
 pub use drift_api::requests::sql_dialect::Dialect;
 pub use template::SqlTemplate;

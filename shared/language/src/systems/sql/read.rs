@@ -5,13 +5,14 @@ use serde_json::Value;
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables, without_expressions};
 use crate::secrets::needed_secret::{Credential, NeededSecret};
-use crate::systems::keys::{Keys, read_keys};
+use crate::section::{Section, section, size, text};
+use crate::systems::keys::{Keys, RowKeys};
 use crate::systems::section::ReadSection;
-use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
-use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
+use crate::systems::single_value_answers::{AnswerContext, AnswerRules};
+use crate::systems::sql::{Connection, Dialect, SqlTemplate, connection};
 use crate::systems::steps::{Role, VisitParts};
-use crate::yaml::durations::{KIB, MIB, size};
-use crate::yaml::{Node, Reader};
+use crate::yaml::durations::{KIB, MIB};
+use crate::yaml::{Fields, Node, Reader};
 use drift_api::names::CREDENTIAL_POLLER;
 use drift_api::{ScopeId, SqlQuery};
 
@@ -22,17 +23,23 @@ const DEFAULT_MAX_BYTES: usize = MIB;
 const FIRST_WORDS: &[&str] = &["select", "with", "values", "table"];
 
 /// A read by a query.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(context = Dialect)]
 pub struct SqlRead {
-    /// The database and its credential.
+    /// The database and the role.
+    #[key(connection(context))]
     pub connection: Connection,
-    /// The SQL query.
+    /// One SELECT. Each ${…} over self is a bound parameter.
+    #[key(text(query(context)))]
     query: SqlTemplate,
-    /// The keys of rows, if the query returns all objects.
+    /// One query serves all objects.
+    #[key(section::<RowKeys>(()), name = "key")]
     pub keys: Option<Keys>,
     /// The rules over a row. A missing row means that the resource is absent.
+    #[key(flatten = ROW)]
     pub rules: AnswerRules,
-    /// Limit of the bytes that the server sends for one query. Default 1 MiB, and 8 MiB for all rows at once.
+    /// Cap on the result. 1KiB to 8MiB, default 1MiB, with key 8MiB.
+    #[key(size(KIB..=MAX_RENDERED_BYTES), default = default_max_bytes(fields))]
     pub max_bytes: usize,
 }
 
@@ -91,36 +98,25 @@ impl ReadSection for SqlRead {
     }
 }
 
-/// Default rules: a row is compared unchanged and never means a change in progress.
-const DEFAULTS: DefaultRules = DefaultRules { observed: "${row}", settling_when: None };
+/// The scope and the default rules of a row. It is compared unchanged and never means a change in progress.
+const ROW: AnswerContext = AnswerContext { scope: Scope::Row, observed: "${row}", settling_when: None };
 
-/// Keys of the section.
-const KEYS: &[&str] =
-    &["connection", "query", "key", "absentWhen", "validWhen", "settlingWhen", "observed", "maxBytes"];
-
-pub(crate) fn read_sql(reader: &mut Reader<'_>, node: &Node, place: &str, dialect: Dialect) -> Option<SqlRead> {
-    let fields = reader.fields(node, place, KEYS)?;
-    let connection = reader.needed(&fields, "connection", read_connection(dialect));
-    let query = reader.needed(&fields, "query", |reader, node, place| read_query(reader, node, place, dialect));
-    let keys =
-        reader.optional(&fields, "key", |reader, node, place| read_keys(reader, node, place, "row", Scope::RowAlone));
-    let rules = read_rules(reader, &fields, Scope::Row, DEFAULTS);
-    let default_max_bytes = if fields.get("key").is_some() { MAX_RENDERED_BYTES } else { DEFAULT_MAX_BYTES };
-    let max_bytes = reader.or(&fields, "maxBytes", default_max_bytes, |reader, node, place| {
-        size(reader, node, place, KIB..=MAX_RENDERED_BYTES)
-    });
-    Some(SqlRead { connection: connection?, query: query?, keys: keys?, rules: rules?, max_bytes: max_bytes? })
+fn default_max_bytes(fields: &Fields<'_>) -> usize {
+    if fields.get("key").is_some() { MAX_RENDERED_BYTES } else { DEFAULT_MAX_BYTES }
 }
 
-fn read_query(reader: &mut Reader<'_>, node: &Node, place: &str, dialect: Dialect) -> Option<SqlTemplate> {
-    let text = reader.text(node, place)?;
-    let site = reader.site(place, Scope::Object);
-    let query = reader.compiled(node, &site, SqlTemplate::parse(dialect, text, &site))?;
-    if !query.begins_with(FIRST_WORDS) {
-        return reader.refuse(node.at, format!("{place}: a query begins with SELECT, WITH, VALUES or TABLE"));
+/// Returns a reader of queries in this dialect.
+fn query(dialect: Dialect) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<SqlTemplate> {
+    move |reader, node, place| {
+        let text = reader.text(node, place)?;
+        let site = reader.site(place, Scope::Object);
+        let query = reader.compiled(node, &site, SqlTemplate::parse(dialect, text, &site))?;
+        if !query.begins_with(FIRST_WORDS) {
+            return reader.refuse(node.at, format!("{place}: a query begins with SELECT, WITH, VALUES or TABLE"));
+        }
+        if dialect == Dialect::Mysql && query.names("into") {
+            return reader.refuse(node.at, format!("{place}: a query writes no file and no variable: leave INTO out"));
+        }
+        Some(query)
     }
-    if dialect == Dialect::Mysql && query.names("into") {
-        return reader.refuse(node.at, format!("{place}: a query writes no file and no variable: leave INTO out"));
-    }
-    Some(query)
 }

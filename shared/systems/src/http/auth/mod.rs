@@ -24,7 +24,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::guard::clock::time_of_day;
 use drift_api::{CredentialError, HttpRequest, LabelledSecrets, without_line_end};
-use drift_language::{Auth, AwsKeys, SecretKey};
+use drift_language::{Auth, AuthHeader, AwsKeys, SecretKey};
 
 /// Keys of a Secret of type `kubernetes.io/basic-auth`.
 const USERNAME: &str = "username";
@@ -65,7 +65,7 @@ pub(in crate::http) fn header(
             let value = SecretString::from(format!("Basic {}", BASE64_STANDARD.encode(pair.expose_secret())));
             Ok(vec![(AUTHORIZATION, sensitive(&value, secret, PASSWORD)?)])
         }
-        Auth::Header { name: header, value: SecretKey { name, key } } => {
+        Auth::Header(AuthHeader { name: header, value: SecretKey { name, key } }) => {
             Ok(vec![(header.clone(), sensitive(&token(name, key)?, name, key)?)])
         }
         Auth::AwsSigV4(signed) => match &signed.keys {
@@ -156,7 +156,7 @@ mod tests {
                 AUTHORIZATION,
                 format!("Basic {}", BASE64_STANDARD.encode("ann:pä:ss")),
             ),
-            (Auth::Header { name: own.clone(), value: key("token") }, own, "t0k".to_owned()),
+            (Auth::Header(AuthHeader { name: own.clone(), value: key("token") }), own, "t0k".to_owned()),
         ];
         for (auth, name, value) in cases {
             let (got_name, got_value) = header(&auth, &secrets(), &to("http://h:1/")).unwrap().remove(0);

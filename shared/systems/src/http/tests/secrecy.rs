@@ -7,7 +7,7 @@ use http::{HeaderName, Method};
 use crate::http::tests::server::{Server, ok};
 use crate::http::tests::{HttpOptions, HttpSender, plain, request, secrets, send};
 use drift_api::requests::http_request::HttpRequest;
-use drift_language::{Auth, SecretKey};
+use drift_language::{Auth, AuthHeader, SecretKey};
 
 const CANARY: &str = "canary";
 
@@ -24,7 +24,7 @@ fn auths() -> [Auth; 4] {
     [
         Auth::Bearer(key("token")),
         Auth::Basic { secret: "api".to_owned() },
-        Auth::Header { name: HeaderName::from_static("x-api-key"), value: key("token") },
+        Auth::Header(AuthHeader { name: HeaderName::from_static("x-api-key"), value: key("token") }),
         Auth::Bearer(key("broken")),
     ]
 }

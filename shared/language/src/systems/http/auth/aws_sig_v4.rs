@@ -4,9 +4,10 @@
 
 use url::Url;
 
-use crate::secrets::secret_key::read_whole_secret;
-use crate::systems::http::auth::oauth2::read_token_url;
-use crate::systems::http::auth::service_account_token::read_service_account_token;
+use crate::secrets::secret_key::whole_secret;
+use crate::section::{Section, literal, section};
+use crate::systems::http::auth::oauth2::token_url;
+use crate::systems::http::auth::service_account_token::ServiceAccountToken;
 use crate::yaml::{Fields, Node, Reader};
 
 /// Maximum bytes of a region or a service. The longest ones of AWS have about 30.
@@ -43,55 +44,82 @@ pub struct AwsRole {
     pub sts_url: Url,
 }
 
-pub(crate) fn read_aws_sig_v4(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<AwsSigV4> {
-    let fields = reader.fields(node, place, &["region", "service", "secretRef", "webIdentity"])?;
-    let region = reader.needed(&fields, "region", read_name);
-    let service = reader.needed(&fields, "service", read_name);
-    let of_region = region.as_deref().unwrap_or_default();
-    let keys = match (fields.get("secretRef"), fields.get("webIdentity")) {
-        (Some(_), None) => reader.needed(&fields, "secretRef", read_whole_secret).map(AwsKeys::Secret),
-        (None, Some(_)) => reader.needed(&fields, "webIdentity", |reader, node, place| {
-            let fields = reader.fields(node, place, &["roleArn", "serviceAccountToken", "stsUrl"])?;
-            read_role(reader, &fields, of_region).map(AwsKeys::Role)
-        }),
-        _ => reader.refuse(node.at, format!("{place}: exactly one of secretRef, webIdentity is needed")),
-    };
-    Some(AwsSigV4 { region: region?, service: service?, keys: keys? })
+/// The section as written.
+#[derive(Section)]
+#[section(value = AwsSigV4, check = make)]
+pub(crate) struct WrittenAwsSigV4 {
+    /// The region: eu-central-1.
+    #[key(literal(parse_name))]
+    region: String,
+    /// The service in the signature: sqs.
+    #[key(literal(parse_name))]
+    service: String,
+    #[key(flatten = ())]
+    keys: WrittenKeys,
 }
 
-fn read_role(reader: &mut Reader<'_>, fields: &Fields<'_>, region: &str) -> Option<AwsRole> {
-    let arn = reader.needed(fields, "roleArn", |reader, node, place| {
-        let arn = reader.literal(node, place)?;
-        if !(arn.starts_with("arn:") && arn.contains(":role/")) {
-            let example = "write for example arn:aws:iam::123456789012:role/drift";
-            return reader.refuse(node.at, format!("{place}: `{arn}` is no role; {example}"));
-        }
-        Some(arn.to_owned())
-    });
-    let token = reader.needed(fields, "serviceAccountToken", read_service_account_token);
-    let sts_url = reader.optional(fields, "stsUrl", read_token_url)?;
-    let (arn, token) = (arn?, token?);
-    let usual = format!("https://sts.{region}.amazonaws.com/");
-    let sts_url = match sts_url {
-        Some(url) => url,
-        None if arn.starts_with("arn:aws:") => Url::parse(&usual).ok()?,
-        // Other partitions have other names.
-        None => {
-            let message = format!("{} is missing: only arn:aws: has a default", fields.place("stsUrl"));
-            return reader.refuse(fields.at(), message);
-        }
-    };
-    Some(AwsRole { arn, token, sts_url })
+#[derive(Section)]
+enum WrittenKeys {
+    /// A Secret in the programs' namespace.
+    #[key(whole_secret(), name = "secretRef")]
+    Secret(String),
+    /// In place of secretRef: temporary keys of a role.
+    #[key(name = "webIdentity")]
+    Role(WrittenRole),
 }
 
-fn read_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
-    let name = reader.literal(node, place)?;
-    let is_known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_known) {
-        let message = format!("{place}: `{name}` is no region and no service; write for example eu-central-1 or sqs");
-        return reader.refuse(node.at, message);
+#[derive(Section)]
+#[section(rules = check_sts_url)]
+struct WrittenRole {
+    /// The role: arn:aws:iam::123456789012:role/drift.
+    #[key(literal(parse_role))]
+    role_arn: String,
+    /// The projected token that it trusts.
+    #[key(section::<ServiceAccountToken>(()))]
+    service_account_token: String,
+    /// Default: https://sts.REGION.amazonaws.com/.
+    #[key(token_url())]
+    sts_url: Option<Url>,
+}
+
+/// The beginning of roles whose server has a default.
+const USUAL_PARTITION: &str = "arn:aws:";
+
+/// Other partitions have other names of their servers.
+fn check_sts_url(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
+    let role = fields.get("roleArn").and_then(Node::as_text).filter(|role| parse_role(role).is_ok());
+    if fields.get("stsUrl").is_none() && role.is_some_and(|role| !role.starts_with(USUAL_PARTITION)) {
+        let message = format!("{} is missing: only {USUAL_PARTITION} has a default", fields.place("stsUrl"));
+        return reader.refuse(fields.at(), message);
     }
-    Some(name.to_owned())
+    Some(())
+}
+
+fn make(written: WrittenAwsSigV4, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<AwsSigV4> {
+    let WrittenAwsSigV4 { region, service, keys } = written;
+    let keys = match keys {
+        WrittenKeys::Secret(secret) => AwsKeys::Secret(secret),
+        WrittenKeys::Role(WrittenRole { role_arn, service_account_token, sts_url }) => {
+            let usual = || Url::parse(&format!("https://sts.{region}.amazonaws.com/")).ok();
+            AwsKeys::Role(AwsRole { arn: role_arn, token: service_account_token, sts_url: sts_url.or_else(usual)? })
+        }
+    };
+    Some(AwsSigV4 { region, service, keys })
+}
+
+fn parse_role(text: &str) -> Result<String, String> {
+    match text.starts_with("arn:") && text.contains(":role/") {
+        true => Ok(text.to_owned()),
+        false => Err(format!("`{text}` is no role; write for example arn:aws:iam::123456789012:role/drift")),
+    }
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    let is_known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if text.is_empty() || text.len() > MAX_NAME_BYTES || !text.bytes().all(is_known) {
+        return Err(format!("`{text}` is no region and no service; write for example eu-central-1 or sqs"));
+    }
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]

@@ -4,17 +4,21 @@
 //! besides the host itself. This module names the credential and never holds it or a token.
 
 use crate::network::host_patterns::{HostPattern, HostPatterns};
-use crate::secrets::secret_key::read_whole_secret;
-use crate::yaml::{Node, Reader, all};
+use crate::secrets::secret_key::whole_secret;
+use crate::section::{Leaf, Schema, Section, list, literal};
+use crate::yaml::{Node, Reader};
 
 /// Maximum token servers of one section.
 const MAX_TOKEN_HOSTS: usize = 16;
 
 /// The allowed token servers and the credential for them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Section)]
 pub struct Challenge {
-    /// The Secret with keys `username` and `password`. `None` for anonymous tokens.
+    /// A Secret in the programs' namespace, with the keys username and password. Default: anonymous.
+    #[key(whole_secret(), name = "secretRef")]
     pub secret: Option<String>,
+    /// Other token servers: [auth.example]. 1 to 16.
+    #[key(token_hosts(), name = "tokenHosts", default = HostPatterns::new(Vec::new()))]
     hosts: HostPatterns,
 }
 
@@ -33,21 +37,12 @@ impl Challenge {
     }
 }
 
-pub(crate) fn read_challenge(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Challenge> {
-    let fields = reader.fields(node, place, &["secretRef", "tokenHosts"])?;
-    let secret = reader.optional(&fields, "secretRef", read_whole_secret);
-    let hosts = reader.or(&fields, "tokenHosts", Vec::new(), |reader, node, place| {
-        let items = reader.items(node, place, 1..=MAX_TOKEN_HOSTS)?;
-        all(items.iter().map(|item| read_token_host(reader, item, place)))
-    });
-    Some(Challenge { secret: secret?, hosts: HostPatterns::new(hosts?) })
+fn token_hosts() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<HostPatterns>, impl Fn() -> Schema> {
+    list(1..=MAX_TOKEN_HOSTS, literal(parse_token_host)).map(HostPatterns::new)
 }
 
-fn read_token_host(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HostPattern> {
-    let text = reader.literal(node, place)?;
-    token_host(text).or_else(|| {
-        reader.refuse(node.at, format!("{place}: `{text}` is no host; write auth.example or auth.example:8443"))
-    })
+fn parse_token_host(text: &str) -> Result<HostPattern, String> {
+    token_host(text).ok_or_else(|| format!("`{text}` is no host; write auth.example or auth.example:8443"))
 }
 
 /// Parses a token server. Wildcards are not allowed, because each server receives the credential.

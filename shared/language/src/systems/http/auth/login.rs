@@ -12,12 +12,13 @@ use url::Url;
 
 use crate::cel::is_template;
 use crate::secrets::needed_secret::SIGNING_KEY;
-use crate::secrets::secret_key::read_whole_secret;
-use crate::systems::http::auth::jwt_claims::{JwtClaims, read_jwt_claims};
-use crate::systems::http::auth::oauth2::read_token_url;
+use crate::secrets::secret_key::whole_secret;
+use crate::section::{Section, any, duration, literal, map, words};
+use crate::systems::http::auth::jwt_claims::JwtClaims;
+use crate::systems::http::auth::oauth2::token_url;
 use crate::systems::http::request::headers::RESERVED_HEADERS;
 use crate::values::names::is_data_key;
-use crate::yaml::{Content, Node, Reader, all, duration};
+use crate::yaml::{Content, Entry, Fields, Node, Reader, all};
 
 /// Default use of a token, the one of `oauth2` without `expires_in`.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
@@ -63,11 +64,13 @@ pub enum LoginBody {
 }
 
 /// The place of the token in the response.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Section)]
 pub enum TokenPlace {
-    /// A JSON Pointer into the body.
+    /// A JSON Pointer into the body: /access_token.
+    #[key(literal(parse_pointer))]
     Pointer(String),
-    /// A header.
+    /// A header of the response: X-Subject-Token.
+    #[key(literal(parse_header_name))]
     Header(HeaderName),
 }
 
@@ -101,58 +104,116 @@ fn collect_texts<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-pub(crate) fn read_login(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Login> {
-    let fields = reader.fields(node, place, &["request", "token", "send", "ttl", "secretRef"])?;
-    let request = reader.needed(&fields, "request", read_request);
-    let token = reader.needed(&fields, "token", read_token_place);
-    let send = reader.or(&fields, "send", (AUTHORIZATION, "Bearer ".to_owned()), read_send);
-    let ttl =
-        reader.or(&fields, "ttl", DEFAULT_TTL, |reader, node, place| duration(reader, node, place, MIN_TTL..=MAX_TTL));
-    let secret = reader.needed(&fields, "secretRef", read_whole_secret);
-    let (Request { method, url, headers, body, jwt }, (header, prefix)) = (request?, send?);
-    Some(Login { method, url, headers, body, jwt, token: token?, header, prefix, ttl: ttl?, secret: secret? })
+/// The section as written.
+#[derive(Section)]
+#[section(value = Login, check = make)]
+pub(crate) struct WrittenLogin {
+    /// A text that is ${secret.KEY} becomes that key of the Secret.
+    request: Request,
+    /// Where the token is: exactly one of these.
+    token: TokenPlace,
+    /// How requests send it. Default: Authorization: Bearer.
+    send: Option<Send>,
+    /// How long a token is used. 10s to 24h, default 5m.
+    #[key(duration(MIN_TTL..=MAX_TTL), default = DEFAULT_TTL)]
+    ttl: Duration,
+    /// A Secret in the programs' namespace.
+    #[key(whole_secret())]
+    secret_ref: String,
 }
 
-/// The content of `request`.
+#[derive(Section)]
+#[section(rules = check_request)]
 struct Request {
+    /// Default: POST.
+    #[key(words(METHODS), default = Method::POST)]
     method: Method,
+    /// The URL, a literal.
+    #[key(token_url())]
     url: Url,
+    /// Request headers. At most 16.
+    #[key(map(read_headers), default)]
     headers: Vec<(HeaderName, String)>,
+    /// Sent as JSON.
+    #[key(any(|reader: &mut Reader<'_>, node: &Node, place: &str| {
+        check_placeholders(reader, node, place)?;
+        Some(LoginBody::Json(node.to_json()))
+    }))]
     body: Option<LoginBody>,
+    /// Sent as a form, in place of body.
+    #[key(map(read_form))]
+    form: Option<LoginBody>,
+    /// Signed by key privateKey of the Secret, sent as Authorization: Bearer.
     jwt: Option<JwtClaims>,
 }
 
-fn read_request(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Request> {
-    let fields = reader.fields(node, place, &["method", "url", "headers", "body", "form", "jwt"])?;
-    let method = reader.or(&fields, "method", &Method::POST, |reader, node, place| {
-        reader.choice(node, place, &[("POST", &Method::POST), ("PUT", &Method::PUT), ("GET", &Method::GET)])
-    });
-    let url = reader.needed(&fields, "url", read_token_url);
-    let headers = reader.or(&fields, "headers", Vec::new(), read_headers);
-    let body = reader.optional(&fields, "body", |reader, node, place| {
-        check_placeholders(reader, node, place)?;
-        Some(LoginBody::Json(node.to_json()))
-    });
-    let form = reader.optional(&fields, "form", |reader, node, place| {
-        let fields = reader.any_fields(node, place)?;
-        let fields = fields
-            .entries()
-            .iter()
-            .map(|entry| Some((entry.key.clone(), read_placeholder(reader, &entry.value, &fields.place(&entry.key))?)));
-        all(fields).map(LoginBody::Form)
-    });
-    let jwt = reader.optional(&fields, "jwt", |reader, node, place| {
-        let fields = reader.fields(node, place, &["issuer", "subject", "audience"])?;
-        read_jwt_claims(reader, &fields)
-    });
-    let (headers, body, form, jwt) = (headers?, body?, form?, jwt?);
-    if jwt.is_some() && headers.iter().any(|(name, _)| *name == AUTHORIZATION) {
-        return reader.refuse(node.at, format!("{place}: jwt sends the header authorization; leave the other out"));
+/// The use of the token.
+#[derive(Section)]
+struct Send {
+    /// The name of the header: X-Auth-Token.
+    #[key(literal(auth_header))]
+    header: HeaderName,
+    /// Before the token. Default: Bearer with Authorization, else none.
+    #[key(literal(parse_prefix))]
+    prefix: Option<String>,
+}
+
+/// The methods of a log-in.
+const METHODS: &[(&str, Method)] = &[("POST", Method::POST), ("PUT", Method::PUT), ("GET", Method::GET)];
+
+/// The usual text before a token.
+const BEARER: &str = "Bearer ";
+
+fn make(written: WrittenLogin, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<Login> {
+    let WrittenLogin { request, token, send, ttl, secret_ref } = written;
+    let Request { method, url, headers, body, form, jwt } = request;
+    let Send { header, prefix } = send.unwrap_or(Send { header: AUTHORIZATION, prefix: None });
+    let prefix = prefix.unwrap_or_else(|| if header == AUTHORIZATION { BEARER } else { "" }.to_owned());
+    Some(Login { method, url, headers, body: body.or(form), jwt, token, header, prefix, ttl, secret: secret_ref })
+}
+
+/// Checks that a request has one body, and one header with a credential.
+fn check_request(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
+    let place = fields.own_place();
+    let is_authorization = |entry: &Entry| entry.key.eq_ignore_ascii_case(AUTHORIZATION.as_str());
+    let headers = fields.get("headers").map(|node| &node.content);
+    let sends = matches!(headers, Some(Content::Map(entries)) if entries.iter().any(is_authorization));
+    if fields.get("jwt").is_some() && sends {
+        let message = format!("{place}: jwt sends the header authorization; leave the other out");
+        return reader.refuse(fields.at(), message);
     }
-    if body.is_some() && form.is_some() {
-        return reader.refuse(node.at, format!("{place}: body and form exclude each other"));
+    if fields.get("body").is_some() && fields.get("form").is_some() {
+        return reader.refuse(fields.at(), format!("{place}: body and form exclude each other"));
     }
-    Some(Request { method: method?.clone(), url: url?, headers, body: body.or(form), jwt })
+    Some(())
+}
+
+fn read_form(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<LoginBody> {
+    let fields = reader.any_fields(node, place)?;
+    let texts = fields
+        .entries()
+        .iter()
+        .map(|entry| Some((entry.key.clone(), read_placeholder(reader, &entry.value, &fields.place(&entry.key))?)));
+    all(texts).map(LoginBody::Form)
+}
+
+fn parse_pointer(text: &str) -> Result<String, String> {
+    match text.starts_with('/') {
+        true => Ok(text.to_owned()),
+        false => Err("write a JSON Pointer such as /access_token".to_owned()),
+    }
+}
+
+/// Parses the name of a header.
+pub(crate) fn parse_header_name(text: &str) -> Result<HeaderName, String> {
+    HeaderName::try_from(text).map_err(|_| format!("`{text}` is no header name"))
+}
+
+fn parse_prefix(text: &str) -> Result<String, String> {
+    match HeaderValue::from_str(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("a header value has no control characters".to_owned()),
+    }
 }
 
 fn read_headers(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<(HeaderName, String)>> {
@@ -171,43 +232,6 @@ fn read_headers(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec
             Err(message) => reader.refuse(entry.key_at, format!("{place}: {message}")),
         }
     }))
-}
-
-fn read_token_place(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<TokenPlace> {
-    let fields = reader.fields(node, place, &["pointer", "header"])?;
-    let pointer = reader.optional(&fields, "pointer", |reader, node, place| {
-        let pointer = reader.literal(node, place)?;
-        match pointer.starts_with('/') {
-            true => Some(pointer.to_owned()),
-            false => reader.refuse(node.at, format!("{place}: write a JSON Pointer such as /access_token")),
-        }
-    });
-    let header = reader.optional(&fields, "header", |reader, node, place| {
-        let name = reader.literal(node, place)?;
-        match HeaderName::try_from(name) {
-            Ok(name) => Some(name),
-            Err(_) => reader.refuse(node.at, format!("{place}: `{name}` is no header name")),
-        }
-    });
-    match (pointer?, header?) {
-        (Some(pointer), None) => Some(TokenPlace::Pointer(pointer)),
-        (None, Some(header)) => Some(TokenPlace::Header(header)),
-        _ => reader.refuse(node.at, format!("{place}: exactly one of pointer, header is needed")),
-    }
-}
-
-fn read_send(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(HeaderName, String)> {
-    let fields = reader.fields(node, place, &["header", "prefix"])?;
-    let header = reader.needed(&fields, "header", read_auth_header)?;
-    let default = if header == AUTHORIZATION { "Bearer " } else { "" };
-    let prefix = reader.or(&fields, "prefix", default.to_owned(), |reader, node, place| {
-        let prefix = reader.literal(node, place)?;
-        match HeaderValue::from_str(prefix) {
-            Ok(_) => Some(prefix.to_owned()),
-            Err(_) => reader.refuse(node.at, format!("{place}: a header value has no control characters")),
-        }
-    });
-    Some((header, prefix?))
 }
 
 /// Reads a text that is literal or one placeholder.
@@ -230,14 +254,6 @@ fn check_placeholders(reader: &mut Reader<'_>, node: &Node, place: &str) -> Opti
             all::<(), Vec<()>>(checked).map(drop)
         }
         Content::Null | Content::Bool(_) | Content::Number(_) => Some(()),
-    }
-}
-
-pub(super) fn read_auth_header(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<HeaderName> {
-    let text = reader.literal(node, place)?;
-    match auth_header(text) {
-        Ok(name) => Some(name),
-        Err(message) => reader.refuse(node.at, format!("{place}: {message}")),
     }
 }
 

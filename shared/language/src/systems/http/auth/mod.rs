@@ -13,44 +13,71 @@ pub(crate) mod service_account_token;
 use http::HeaderName;
 use url::Url;
 
-use crate::secrets::secret_key::{SecretKey, read_secret_key, read_whole_secret};
-use crate::systems::http::auth::aws_sig_v4::{AwsKeys, AwsSigV4, read_aws_sig_v4};
-use crate::systems::http::auth::challenge::{Challenge, read_challenge};
-use crate::systems::http::auth::login::{Login, read_auth_header, read_login};
-use crate::systems::http::auth::oauth2::{OAuth2, read_oauth2};
-use crate::systems::http::auth::service_account_token::read_service_account_token;
-use crate::yaml::{Node, Reader};
+use crate::secrets::secret_key::{SecretKey, whole_secret};
+use crate::section::{Section, literal, section};
+use crate::systems::http::auth::aws_sig_v4::{AwsKeys, AwsSigV4, WrittenAwsSigV4};
+use crate::systems::http::auth::challenge::Challenge;
+use crate::systems::http::auth::login::{Login, WrittenLogin, auth_header};
+use crate::systems::http::auth::oauth2::{OAuth2, WrittenOAuth2};
+use crate::systems::http::auth::service_account_token::ServiceAccountToken;
 
 /// Authentication of a request.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Section)]
 pub enum Auth {
-    /// `Authorization: Bearer …`.
+    /// Sends Authorization: Bearer.
+    #[key(section::<Bearer>(()))]
     Bearer(SecretKey),
-    /// `Authorization: Basic …` from keys `username` and `password` of the Secret.
+    /// HTTP Basic, from the keys username and password.
+    #[key(section::<BasicSecret>(()))]
     Basic {
         /// The Secret's name.
         secret: String,
     },
-    /// A header of that name with the key's value.
-    Header {
-        /// The header name.
-        name: HeaderName,
-        /// The Secret key with its value.
-        value: SecretKey,
-    },
-    /// `Authorization: Bearer …` with a token from an identity server.
+    /// Sends a header of your choice.
+    Header(AuthHeader),
+    /// A token from an identity server.
+    #[key(section::<WrittenOAuth2>(()), name = "oauth2")]
     OAuth2(OAuth2),
-    /// `Authorization: Bearer …` with a token from the server that the host itself names.
+    /// A token from the server that a 401 names (OCI registries).
     Challenge(Challenge),
-    /// `Authorization: AWS4-HMAC-SHA256 …`, a signature of the request.
+    /// Signs requests as AWS does.
+    #[key(section::<WrittenAwsSigV4>(()))]
     AwsSigV4(AwsSigV4),
-    /// `Authorization: Bearer …` with a projected token of the program's ServiceAccount.
+    /// Sends a projected token of the ServiceAccount.
+    #[key(section::<ServiceAccountToken>(()))]
     ServiceAccountToken {
         /// The file name of the token.
         name: String,
     },
-    /// A header of the target with a token from a log-in.
+    /// A token from a log-in request.
+    #[key(section::<WrittenLogin>(()))]
     Login(Login),
+}
+
+/// A header with a credential.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Section)]
+pub struct AuthHeader {
+    /// The name of the header.
+    #[key(literal(auth_header))]
+    pub name: HeaderName,
+    /// A Secret in the programs' namespace.
+    #[key(name = "secretRef")]
+    pub value: SecretKey,
+}
+
+#[derive(Section)]
+#[section(value = SecretKey, check = |bearer: Self, _, _, ()| Some(bearer.secret_ref))]
+struct Bearer {
+    /// A Secret in the programs' namespace.
+    secret_ref: SecretKey,
+}
+
+#[derive(Section)]
+#[section(value = String, check = |basic: Self, _, _, ()| Some(basic.secret_ref))]
+struct BasicSecret {
+    /// A Secret in the programs' namespace.
+    #[key(whole_secret())]
+    secret_ref: String,
 }
 
 impl Auth {
@@ -64,39 +91,5 @@ impl Auth {
             }
             _ => None,
         }
-    }
-}
-
-pub(crate) fn read_auth(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Auth> {
-    const KINDS: &[&str] =
-        &["bearer", "basic", "header", "oauth2", "challenge", "awsSigV4", "serviceAccountToken", "login"];
-    let fields = reader.fields(node, place, KINDS)?;
-    let [entry] = fields.entries() else {
-        return reader.refuse(node.at, format!("{place}: exactly one of {} is needed", KINDS.join(", ")));
-    };
-    let (node, place) = (&entry.value, fields.place(&entry.key));
-    match entry.key.as_str() {
-        "bearer" => {
-            let fields = reader.fields(node, &place, &["secretRef"])?;
-            reader.needed(&fields, "secretRef", read_secret_key).map(Auth::Bearer)
-        }
-        "basic" => {
-            let fields = reader.fields(node, &place, &["secretRef"])?;
-            Some(Auth::Basic { secret: reader.needed(&fields, "secretRef", read_whole_secret)? })
-        }
-        "header" => {
-            let fields = reader.fields(node, &place, &["name", "secretRef"])?;
-            let name = reader.needed(&fields, "name", read_auth_header);
-            let value = reader.needed(&fields, "secretRef", read_secret_key);
-            Some(Auth::Header { name: name?, value: value? })
-        }
-        "oauth2" => Some(Auth::OAuth2(read_oauth2(reader, node, &place)?)),
-        "challenge" => Some(Auth::Challenge(read_challenge(reader, node, &place)?)),
-        "awsSigV4" => Some(Auth::AwsSigV4(read_aws_sig_v4(reader, node, &place)?)),
-        "serviceAccountToken" => {
-            Some(Auth::ServiceAccountToken { name: read_service_account_token(reader, node, &place)? })
-        }
-        "login" => Some(Auth::Login(read_login(reader, node, &place)?)),
-        _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! The Secrets and credentials that requests need, with their keys and destination hosts.
 
-use super::Auth;
 use super::aws_sig_v4::AwsKeys;
 use super::oauth2::Grant;
+use super::{Auth, AuthHeader};
 use crate::secrets::needed_secret::{
     CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY, SESSION_TOKEN, SIGNING_KEY,
 };
@@ -23,7 +23,7 @@ pub(crate) fn needed_secrets<'r>(
     }
     let Some(auth) = auth else { return needed };
     let (secret, goes_to_host) = match auth {
-        Auth::Bearer(key) | Auth::Header { value: key, .. } => {
+        Auth::Bearer(key) | Auth::Header(AuthHeader { value: key, .. }) => {
             (NeededSecret::with_keys(user, &key.name, &[&key.key]), true)
         }
         Auth::Basic { secret } => (NeededSecret::with_keys(user, secret, &["username", "password"]), true),
@@ -75,7 +75,7 @@ pub(crate) fn credentials(auth: Option<&Auth>, tls: Option<&Tls>) -> Vec<Credent
 
 fn credentials_of(auth: &Auth) -> Vec<Credential> {
     let (secret, key) = match auth {
-        Auth::Bearer(key) | Auth::Header { value: key, .. } => return vec![Credential::Key(key.clone())],
+        Auth::Bearer(key) | Auth::Header(AuthHeader { value: key, .. }) => return vec![Credential::Key(key.clone())],
         Auth::Basic { secret } => (Some(secret), PASSWORD),
         Auth::AwsSigV4(signed) => match &signed.keys {
             AwsKeys::Secret(secret) => {

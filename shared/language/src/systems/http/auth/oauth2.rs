@@ -4,10 +4,11 @@
 
 use url::Url;
 
-use crate::secrets::secret_key::read_whole_secret;
-use crate::systems::http::auth::jwt_claims::{JwtClaims, read_claim, read_jwt_claims};
-use crate::systems::http::auth::service_account_token::read_service_account_token;
-use crate::yaml::{Fields, Node, Reader, all};
+use crate::secrets::secret_key::whole_secret;
+use crate::section::{Leaf, Schema, Section, list, literal, plain_text, section, text, words};
+use crate::systems::http::auth::jwt_claims::JwtClaims;
+use crate::systems::http::auth::service_account_token::ServiceAccountToken;
+use crate::yaml::{Fields, Node, Reader};
 
 /// Maximum scopes of one token.
 const MAX_SCOPES: usize = 32;
@@ -16,6 +17,13 @@ const CLIENT_CREDENTIALS: &str = "clientCredentials";
 const PASSWORD: &str = "password";
 const TOKEN_EXCHANGE: &str = "tokenExchange";
 const JWT_BEARER: &str = "jwtBearer";
+/// The values of `grant`.
+const GRANTS: &[(&str, &str)] = &[
+    (CLIENT_CREDENTIALS, CLIENT_CREDENTIALS),
+    (PASSWORD, PASSWORD),
+    (TOKEN_EXCHANGE, TOKEN_EXCHANGE),
+    (JWT_BEARER, JWT_BEARER),
+];
 
 /// The source of a token and its scopes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,66 +65,95 @@ const KEYS_OF_GRANTS: &[(&str, &[&str])] = &[
     ("subject", &[JWT_BEARER]),
 ];
 
-pub(crate) fn read_oauth2(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<OAuth2> {
-    const KEYS: &[&str] =
-        &["tokenUrl", "grant", "secretRef", "scopes", "serviceAccountToken", "audience", "issuer", "subject"];
-    let fields = reader.fields(node, place, KEYS)?;
-    let token_url = reader.needed(&fields, "tokenUrl", read_token_url);
-    let kind = reader.or(&fields, "grant", CLIENT_CREDENTIALS, |reader, node, place| {
-        let grants = [CLIENT_CREDENTIALS, PASSWORD, TOKEN_EXCHANGE, JWT_BEARER];
-        reader.choice(node, place, &grants.map(|grant| (grant, grant)))
-    });
-    let secret = match kind {
-        // A public client needs no Secret beside the projected token, and an unknown grant may mean it.
-        None | Some(TOKEN_EXCHANGE) => reader.optional(&fields, "secretRef", read_whole_secret),
-        _ => reader.needed(&fields, "secretRef", read_whole_secret).map(Some),
-    };
-    let scopes = reader.or(&fields, "scopes", Vec::new(), read_scopes);
-    let grant = read_grant(reader, &fields, kind?);
-    Some(OAuth2 { token_url: token_url?, grant: grant?, secret: secret?, scopes: scopes? })
+/// Keys without which a grant is not complete. A public client needs no Secret beside the projected token.
+const KEYS_NEEDED: &[(&str, &[&str])] = &[
+    ("secretRef", &[CLIENT_CREDENTIALS, PASSWORD, JWT_BEARER]),
+    ("serviceAccountToken", &[TOKEN_EXCHANGE]),
+    ("issuer", &[JWT_BEARER]),
+];
+
+/// The section as written.
+#[derive(Section)]
+#[section(value = OAuth2, rules = check_keys, check = make)]
+pub(crate) struct WrittenOAuth2 {
+    /// The token endpoint.
+    #[key(token_url())]
+    token_url: Url,
+    /// Default: clientCredentials.
+    #[key(words(GRANTS), default = CLIENT_CREDENTIALS)]
+    grant: &'static str,
+    /// A Secret in the programs' namespace.
+    #[key(whole_secret())]
+    secret_ref: Option<String>,
+    /// Requested scopes. At most 32.
+    #[key(list(1..=MAX_SCOPES, literal(parse_scope)), default)]
+    scopes: Vec<String>,
+    /// The subject of grant: tokenExchange.
+    #[key(section::<ServiceAccountToken>(()))]
+    service_account_token: Option<String>,
+    /// With tokenExchange or jwtBearer. Default of jwtBearer: tokenUrl.
+    #[key(plain_text())]
+    audience: Option<String>,
+    /// With jwtBearer: the claim iss.
+    #[key(plain_text())]
+    issuer: Option<String>,
+    /// With jwtBearer: the claim sub.
+    #[key(plain_text())]
+    subject: Option<String>,
 }
 
-fn read_grant(reader: &mut Reader<'_>, fields: &Fields<'_>, kind: &str) -> Option<Grant> {
-    for (key, grants) in KEYS_OF_GRANTS.iter().filter(|(_, grants)| !grants.contains(&kind)) {
+/// Checks that the written keys are those of the grant. An unknown grant may mean any.
+fn check_keys(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
+    let grant = fields.get("grant").map_or(Some(CLIENT_CREDENTIALS), Node::as_text)?;
+    if GRANTS.iter().all(|(known, _)| *known != grant) {
+        return None;
+    }
+    for (key, grants) in KEYS_OF_GRANTS.iter().filter(|(_, grants)| !grants.contains(&grant)) {
         if let Some(misplaced) = fields.get(key) {
             let message = format!("{} belongs to grant: {}", fields.place(key), grants.join(" or "));
             return reader.refuse(misplaced.at, message);
         }
     }
-    Some(match kind {
-        TOKEN_EXCHANGE => {
-            let subject = reader.needed(fields, "serviceAccountToken", read_service_account_token);
-            let audience = reader.optional(fields, "audience", read_claim);
-            Grant::TokenExchange { subject: subject?, audience: audience? }
-        }
-        JWT_BEARER => Grant::JwtBearer(read_jwt_claims(reader, fields)?),
+    let needed = KEYS_NEEDED.iter().filter(|(_, grants)| grants.contains(&grant));
+    let written: Vec<_> = needed.map(|(key, _)| reader.required(fields, key)).collect();
+    written.into_iter().all(|node| node.is_some()).then_some(())
+}
+
+fn make(written: WrittenOAuth2, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<OAuth2> {
+    let WrittenOAuth2 { token_url, grant, secret_ref, scopes, service_account_token, audience, issuer, subject } =
+        written;
+    let grant = match grant {
+        TOKEN_EXCHANGE => Grant::TokenExchange { subject: service_account_token?, audience },
+        JWT_BEARER => Grant::JwtBearer(JwtClaims { issuer: issuer?, subject, audience }),
         PASSWORD => Grant::Password,
         _ => Grant::ClientCredentials,
+    };
+    Some(OAuth2 { token_url, grant, secret: secret_ref, scopes })
+}
+
+/// A literal URL of a server that gives tokens.
+pub(super) fn token_url() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Url>, impl Fn() -> Schema> {
+    text(|reader: &mut Reader<'_>, node: &Node, place: &str| {
+        reader.url_is_no_number(node, place)?;
+        let text = reader.literal(node, place)?;
+        let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        match url {
+            Some(url) if url.username().is_empty() && url.password().is_none() && url.fragment().is_none() => Some(url),
+            _ => reader.refuse(
+                node.at,
+                format!("{place}: a literal http:// or https:// URL without user or fragment is needed"),
+            ),
+        }
     })
 }
 
-pub(crate) fn read_token_url(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Url> {
-    reader.url_is_no_number(node, place)?;
-    let text = reader.literal(node, place)?;
-    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    match url {
-        Some(url) if url.username().is_empty() && url.password().is_none() && url.fragment().is_none() => Some(url),
-        _ => reader
-            .refuse(node.at, format!("{place}: a literal http:// or https:// URL without user or fragment is needed")),
+fn parse_scope(text: &str) -> Result<String, String> {
+    // RFC 6749: scopes are separated by spaces.
+    let is_scope = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+    if text.is_empty() || !text.bytes().all(is_scope) {
+        return Err(format!("`{text}` is no scope; each item is one"));
     }
-}
-
-fn read_scopes(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Vec<String>> {
-    let items = reader.items(node, place, 1..=MAX_SCOPES)?;
-    all(items.iter().map(|item| {
-        let scope = reader.literal(item, place)?;
-        // RFC 6749: scopes are separated by spaces.
-        let is_scope = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
-        if scope.is_empty() || !scope.bytes().all(is_scope) {
-            return reader.refuse(item.at, format!("{place}: `{scope}` is no scope; each item is one"));
-        }
-        Some(scope.to_owned())
-    }))
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]

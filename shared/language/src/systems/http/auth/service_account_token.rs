@@ -1,17 +1,20 @@
 //! `auth.serviceAccountToken`: a token of the program's own ServiceAccount, which the kubelet writes to a file.
 
+use crate::section::{Section, literal};
 use crate::values::names::is_dns_label;
-use crate::yaml::{Node, Reader};
 
-/// Reads `{name: …}`, a file of the folder with projected tokens.
-pub(crate) fn read_service_account_token(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<String> {
-    let fields = reader.fields(node, place, &["name"])?;
-    reader.needed(&fields, "name", |reader, node, place| {
-        let name = reader.literal(node, place)?;
-        if !is_dns_label(name) {
-            let message = format!("{place}: `{name}` is no name of a projected token; write the `path` of its volume");
-            return reader.refuse(node.at, message);
-        }
-        Some(name.to_owned())
-    })
+/// A projected token.
+#[derive(Section)]
+#[section(value = String, check = |token: Self, _, _, ()| Some(token.name))]
+pub(crate) struct ServiceAccountToken {
+    /// The path in its projected volume, a DNS label.
+    #[key(literal(parse_name))]
+    name: String,
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    match is_dns_label(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("`{text}` is no name of a projected token; write the `path` of its volume")),
+    }
 }

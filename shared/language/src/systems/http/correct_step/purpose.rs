@@ -3,13 +3,7 @@
 use http::Method;
 
 use crate::cel::Scope;
-use crate::systems::http::format::FORMAT_KEYS;
-use crate::systems::http::request::body::WRITE_KEYS;
 use crate::systems::http::statuses::StatusSet;
-
-/// Keys of every step.
-const STEP_KEYS: &[&str] =
-    &["name", "method", "reads", "url", "headers", "when", "forEach", "timeout", "accept", "refusedWhen", "because"];
 
 /// The purpose of an action's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,23 +25,30 @@ impl Purpose {
         }
     }
 
-    /// The keys of its steps.
-    pub(super) fn keys(self) -> Vec<&'static str> {
-        let own: &[&str] = match self {
-            Self::Creating => &["store", "idempotent"],
-            Self::Updating => &["store"],
-            // After a deletion the object is gone, and with it every stored field.
-            Self::Deleting => &["doneOn"],
-            Self::Replacing => &["store", "doneOn"],
-        };
-        [STEP_KEYS, WRITE_KEYS, FORMAT_KEYS, own].concat()
+    /// Returns true if its steps can store part of a response. After a deletion the object is gone, and with it every
+    /// stored field.
+    pub(super) fn stores(self) -> bool {
+        self != Self::Deleting
     }
 
-    /// Returns the scopes of a request and of a rule over its response.
-    pub(super) const fn scopes(self) -> [Scope; 2] {
+    /// Returns true if its steps can delete the resource.
+    pub(super) const fn may_delete(self) -> bool {
+        matches!(self, Self::Deleting | Self::Replacing)
+    }
+
+    /// The scope of a request.
+    pub(super) const fn asking(self) -> Scope {
         match self {
-            Self::Creating | Self::Updating | Self::Replacing => [Scope::Correction, Scope::CorrectionAnswer],
-            Self::Deleting => [Scope::Deletion, Scope::DeletionAnswer],
+            Self::Deleting => Scope::Deletion,
+            _ => Scope::Correction,
+        }
+    }
+
+    /// The scope of a rule over a response.
+    pub(super) const fn judging(self) -> Scope {
+        match self {
+            Self::Deleting => Scope::DeletionAnswer,
+            _ => Scope::CorrectionAnswer,
         }
     }
 

@@ -223,7 +223,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     (
         "name: set,",
         "raw: \"${steps.found.raw}\", text: x,",
-        &["13:15 correct.http.update[1].raw: text is written too, and a request carries one body"],
+        &["13:15 correct.http.update[1].raw: text is written too; write only one of body, form, text, xml, raw"],
     ),
     (
         "\"no: ${response.body.?error}\"",

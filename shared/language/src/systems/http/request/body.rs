@@ -4,13 +4,12 @@ use http::HeaderValue;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use crate::cel::{EvaluationError, Expression, Expressions, Site, TextTemplate, ValueTemplate, Variables};
-use crate::yaml::{Content, Fields, Reader, read_expression, read_value};
-
-/// The keys of a body. A request has at most one of them.
-pub(crate) const BODY_KEYS: &[&str] = &["body", "form", "text", "xml"];
-/// The body keys of a write, which may also send bytes from a response.
-pub(crate) const WRITE_KEYS: &[&str] = &["body", "form", "text", "xml", "raw"];
+use crate::cel::{
+    EvaluationError, Expression, Expressions, Scope, Site, TemplateError, TextTemplate, ValueTemplate, Variables,
+};
+use crate::section::{Section, any, text, typed};
+use crate::systems::http::request::RequestKind;
+use crate::yaml::{Content, Node, Reader, expression, read_value};
 
 /// The error for a JSON tree written as a text.
 const JSON_AS_TEXT: &str = "a text that begins like JSON, which is sent as one JSON string: write the tree itself (body: {a: \"${desired.a}\"}), or \
@@ -23,17 +22,24 @@ const NO_FIELD: &str = "a field of a form is a text, a number, true or false, or
 const NO_FIELDS: &str = "next gives fields, and the body of the request has none";
 
 /// The body of a request.
-#[derive(Debug)]
+#[derive(Debug, Section)]
+#[section(context = RequestKind, optional)]
 pub enum Body {
-    /// A tree, sent as JSON.
+    /// Sent as JSON.
+    #[key(any(json(context.scope())), name = "body")]
     Json(ValueTemplate),
-    /// A map, sent as a form. A list repeats its key; a field without value is left out.
+    /// Sent as a form, in place of body. A list repeats its key.
+    #[key(typed(&["object", "string"], form_tree(context.scope())))]
     Form(ValueTemplate),
-    /// A plain text.
+    /// Sent as it is, in place of body.
+    #[key(text(whole_text(context.scope(), TextTemplate::parse)))]
     Text(TextTemplate),
-    /// An XML document, whose values are escaped.
+    /// Sent as XML, in place of body. Values are escaped.
+    #[key(text(whole_text(context.scope(), TextTemplate::parse_xml)))]
     Xml(TextTemplate),
-    /// Raw bytes, unchanged.
+    /// Bytes, in place of body: ${base64.decode(…)}.
+    // Raw bytes come from responses.
+    #[key(text(expression(context.scope())), only = context.is_write())]
     Raw(Expression),
 }
 
@@ -182,43 +188,35 @@ fn counted(name: &str, number: usize) -> Option<String> {
     Some(parts.join("."))
 }
 
-/// Reads the body of a request, if it has one.
-pub(crate) fn read_body(reader: &mut Reader<'_>, fields: &Fields<'_>, site: &Site) -> Option<Option<Body>> {
-    let mut written = WRITE_KEYS.iter().filter_map(|key| Some((*key, fields.get(key)?)));
-    let Some((key, node)) = written.next() else { return Some(None) };
-    if let Some((other, second)) = written.next() {
-        let place = fields.place(other);
-        return reader.refuse(second.at, format!("{place}: {key} is written too, and a request carries one body"));
+fn json(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<ValueTemplate> {
+    move |reader, node, place| {
+        let tree = read_value(reader, node, &reader.site(place, scope).sending())?;
+        if node.as_text().is_some_and(|text| text.trim_start().starts_with(['{', '['])) {
+            reader.doubt(node.at, JSON_AS_TEXT);
+        }
+        Some(tree)
     }
-    let site = site.at(&fields.place(key));
-    // Raw bytes come from responses.
-    let site = if key == "raw" { site } else { site.sending() };
-    let body = match key {
-        "body" => {
-            let tree = read_value(reader, node, &site)?;
-            if node.as_text().is_some_and(|text| text.trim_start().starts_with(['{', '['])) {
-                reader.doubt(node.at, JSON_AS_TEXT);
-            }
-            Body::Json(tree)
+}
+
+fn form_tree(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<ValueTemplate> {
+    move |reader, node, place| {
+        let tree = read_value(reader, node, &reader.site(place, scope).sending())?;
+        if !matches!(node.content, Content::Map(_) | Content::Text(_)) {
+            return reader.refuse(node.at, format!("{place}: a map is needed here, not {}", node.kind()));
         }
-        "form" => {
-            let tree = read_value(reader, node, &site)?;
-            if !matches!(node.content, Content::Map(_) | Content::Text(_)) {
-                return reader.refuse(node.at, format!("{}: a map is needed here, not {}", site.place, node.kind()));
-            }
-            Body::Form(tree)
-        }
-        "raw" => Body::Raw(read_expression(reader, node, &site)?),
-        _ => {
-            let text = reader.text(node, &site.place)?;
-            if key == "xml" {
-                Body::Xml(reader.compiled(node, &site, TextTemplate::parse_xml(text, &site))?)
-            } else {
-                Body::Text(reader.compiled(node, &site, TextTemplate::parse(text, &site))?)
-            }
-        }
-    };
-    Some(Some(body))
+        Some(tree)
+    }
+}
+
+/// A template of a whole text.
+type ParseText = fn(&str, &Site) -> Result<TextTemplate, Vec<TemplateError>>;
+
+fn whole_text(scope: Scope, parse: ParseText) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<TextTemplate> {
+    move |reader, node, place| {
+        let text = reader.text(node, place)?;
+        let site = reader.site(place, scope).sending();
+        reader.compiled(node, &site, parse(text, &site))
+    }
 }
 
 #[cfg(test)]

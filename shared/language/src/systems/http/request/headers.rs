@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::HeaderName;
 
-use crate::cel::{Site, TextTemplate};
+use crate::cel::{Scope, Site, TextTemplate};
 use crate::yaml::{Node, Reader};
 
 /// Maximum headers of one request. More are a mistake.
@@ -30,7 +30,12 @@ pub(crate) const RESERVED_HEADERS: &[&str] = &[
 /// The header name and its value.
 pub(crate) type HeaderTemplate = (HeaderName, Arc<TextTemplate>);
 
-pub(crate) fn read_headers(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Vec<HeaderTemplate>> {
+/// Returns a reader of headers in this scope.
+pub(crate) fn headers(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<HeaderTemplate>> {
+    move |reader, node, place| read_headers(reader, node, &reader.site(place, scope).sending())
+}
+
+fn read_headers(reader: &mut Reader<'_>, node: &Node, site: &Site) -> Option<Vec<HeaderTemplate>> {
     let fields = reader.any_fields(node, &site.place)?;
     if fields.entries().len() > MAX_HEADERS {
         return reader.refuse(node.at, format!("{}: at most {MAX_HEADERS} headers", site.place));
