@@ -31,6 +31,10 @@ fn schema_of(schema: &Schema) -> Value {
         }
         Schema::Words(words) => json!({"enum": words}),
         Schema::OrText(long) => json!({"anyOf": [{"type": "string"}, schema_of(long)]}),
+        Schema::OneOrList(item) => {
+            let item = schema_of(item);
+            json!({"anyOf": [item, {"type": "array", "items": item}]})
+        }
         Schema::List(item) => json!({"type": "array", "items": schema_of(item)}),
         Schema::Map(value) => json!({"type": "object", "additionalProperties": schema_of(value)}),
         Schema::Keys(keys) => section(keys),

@@ -8,7 +8,7 @@ pub(crate) mod secret_key;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expressions as _, SECRETS, Scope, TextTemplate, Variables, is_word};
-use crate::secrets::secret_key::{SecretKey, parse_data_key};
+use crate::secrets::secret_key::{SecretKey, parse_data_key, token_key};
 use crate::section::{Leaf, Schema, Section, literal, map_of, section, text};
 use crate::values::names::is_dns_subdomain;
 use crate::yaml::{Entry, Fields, Node, Reader, all, text_template};
@@ -96,6 +96,7 @@ pub(crate) fn secret_variable(name: &str) -> String {
 #[section(value = SecretSource, rules = check_source, check = make_source)]
 struct WrittenSecret {
     /// A Secret in the programs' namespace.
+    #[key(token_key())]
     secret_ref: Option<SecretKey>,
     /// A Secret in the object's namespace: ${self.spec.passwordRef.name}.
     #[key(text(text_template(Scope::Object)))]

@@ -12,6 +12,10 @@ const WRITTEN: &str = include_str!("../../../docs/target.schema.json");
 
 /// A validator for the part of draft 7 that our schema uses. Returns the first error of a value and its place.
 fn mistake(schema: &Value, value: &Value, place: &str) -> Option<String> {
+    if let Some(forms) = schema["anyOf"].as_array() {
+        let mistakes: Vec<_> = forms.iter().map(|form| mistake(form, value, place)).collect();
+        return mistakes.into_iter().reduce(|first, next| first.and(next)).flatten();
+    }
     let is_type = |name: &str| match name {
         "string" => value.is_string(),
         "integer" => value.is_u64() || value.is_i64(),

@@ -6,6 +6,7 @@ pub(crate) mod manifests;
 mod parse;
 pub(crate) mod places;
 pub(crate) mod sections;
+mod short_forms;
 pub(crate) mod suspension;
 
 use crate::target::Target;

@@ -6,6 +6,7 @@ use crate::checks::indentation::too_deep;
 use crate::checks::secret_use::check_secrets;
 use crate::correct::{Correct, check_replacement};
 use crate::document::hash::{correct_hash, document_hash, verdict_hash};
+use crate::document::short_forms::expand;
 use crate::hints::check_watch;
 use crate::read::Read;
 use crate::section::{Section, read_by, text, words};
@@ -51,12 +52,13 @@ fn parse_within(document: &DocumentName, text: &str, find_home: FindHome) -> Res
     let problems = |faults: Vec<Fault>| {
         faults.into_iter().map(|fault| Problem::new(document, fault.at, fault.message)).collect::<Vec<_>>()
     };
-    let root = yaml::parse(text).map_err(|fault| problems(vec![fault]))?;
+    let mut root = yaml::parse(text).map_err(|fault| problems(vec![fault]))?;
     let mut reader = Reader::new(text).finding_homes(find_home);
     let mut mistakes = Vec::new();
     root.duplicates(&mut mistakes);
     root.ambiguous_numbers(text, &mut mistakes);
     reader.extend(mistakes);
+    expand(&mut root);
     if text.matches("${").count() > MAX_TEMPLATES {
         reader.refuse::<()>(root.at, format!("a document holds at most {MAX_TEMPLATES} templates"));
     }

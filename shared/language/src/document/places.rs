@@ -1,5 +1,6 @@
 //! Places of keys and names in a document.
 
+use crate::document::short_forms::expand;
 use crate::yaml;
 use crate::yaml::{Content, Node, Position};
 
@@ -17,7 +18,9 @@ impl Places {
     /// Reads a document.
     #[must_use]
     pub fn of(text: &str) -> Self {
-        Self { root: yaml::parse(text).ok() }
+        let mut root = yaml::parse(text).ok();
+        root.as_mut().into_iter().for_each(expand);
+        Self { root }
     }
 
     /// Returns the line and column of the deepest key of a path that the document has, or of its beginning.

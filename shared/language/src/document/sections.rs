@@ -35,7 +35,7 @@ pub(crate) fn section_in(schema: &Schema) -> Option<(&[Key], &'static str)> {
     match schema {
         Schema::Keys(keys) => Some((keys, "")),
         Schema::OrText(long) => section_in(long),
-        Schema::List(item) => section_in(item).map(|(keys, _)| (keys, "[]")),
+        Schema::List(item) | Schema::OneOrList(item) => section_in(item).map(|(keys, _)| (keys, "[]")),
         Schema::Map(value) => section_in(value).map(|(keys, _)| (keys, ".*")),
         Schema::Types(_) | Schema::Whole(..) | Schema::Words(_) => None,
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Scope, Site, ValueTemplate, Variables};
 use crate::read::Read;
-use crate::secrets::secret_key::SecretKey;
+use crate::secrets::secret_key::{SecretKey, token_key};
 use crate::section::{Section, literal, text};
 use crate::systems::Source;
 use crate::systems::http::auth::login::parse_header_name;
@@ -52,7 +52,7 @@ pub struct ListenHints {
 #[derive(Debug, Section)]
 pub struct WebhookHints {
     /// The shared secret, at least 16 bytes.
-    #[key(name = "secretRef")]
+    #[key(token_key(), name = "secretRef")]
     pub secret: SecretKey,
     /// Header with the HMAC-SHA-256 of the body in hex. Default: a bearer token.
     #[key(literal(parse_header_name))]

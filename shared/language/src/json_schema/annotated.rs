@@ -127,7 +127,7 @@ fn value(schema: &Schema) -> String {
         Schema::Whole(least, most) => format!("<{least} to {most}>"),
         Schema::Words(words) => words.join(" | "),
         Schema::OrText(long) => value(long),
-        Schema::List(_) => "[<item>]".to_owned(),
+        Schema::List(_) | Schema::OneOrList(_) => "[<item>]".to_owned(),
         Schema::Map(_) => "<map>".to_owned(),
         Schema::Keys(keys) => {
             let fields: Vec<String> = keys.iter().map(|key| format!("{}: {}", key.name, value(&key.schema))).collect();

@@ -6,13 +6,27 @@ use crate::yaml::{Node, Reader};
 
 /// A reference to one key of a Secret in our own namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Section)]
+#[section(context = Option<&'static str>)]
 pub struct SecretKey {
     /// The name of the Secret.
     #[key(literal(parse_secret_name))]
     pub name: String,
-    /// The key in the Secret.
-    #[key(literal(parse_data_key))]
+    /// The key in the Secret. Default of a credential: token.
+    #[key(literal(parse_data_key), default = context.unwrap_or_default().to_owned(), needed = context.is_none())]
     pub key: String,
+}
+
+/// The data key of a credential that is named without one.
+pub(crate) const TOKEN: &str = "token";
+
+/// A credential.
+pub(crate) fn token_key() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<SecretKey>, impl Fn() -> Schema> {
+    section::<SecretKey>(Some(TOKEN))
+}
+
+/// A value that is no credential. Its key has no default.
+pub(crate) fn data_key() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<SecretKey>, impl Fn() -> Schema> {
+    section::<SecretKey>(None)
 }
 
 /// A reference to a Secret with fixed keys.

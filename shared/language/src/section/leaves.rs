@@ -32,6 +32,12 @@ impl<R, S: Fn() -> Schema> Leaf<R, S> {
         }
     }
 
+    /// Adds the short form that is a text. It is expanded before anything reads it.
+    pub(crate) fn or_short(self) -> Leaf<R, impl Fn() -> Schema> {
+        let Self { read, schema } = self;
+        Leaf { read, schema: move || Schema::OrText(Box::new(schema())) }
+    }
+
     /// Makes another value of it.
     pub(crate) fn map<T, U>(self, make: impl Fn(T) -> U) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<U>, S>
     where

@@ -22,6 +22,8 @@ pub(crate) enum Schema {
     Words(Vec<&'static str>),
     /// A text in short form, or such a value.
     OrText(Box<Schema>),
+    /// A list of such values, or a single one.
+    OneOrList(Box<Schema>),
     /// A list of such values.
     List(Box<Schema>),
     /// A map with user-defined keys and such values.

@@ -157,7 +157,7 @@ impl<S: StepSection> Section for Steps<S> {
             name,
             description: description_of(name),
             is_required: false,
-            schema: S::steps(name, context).schema(),
+            schema: one_or_list(S::steps(name, context).schema()),
         };
         S::ACTIONS.iter().copied().map(key).collect()
     }
@@ -177,9 +177,17 @@ impl<S: StepSection> Section for Steps<S> {
 /// The description of the key of an action.
 fn description_of(action: &str) -> &'static str {
     match action {
-        "create" => "The steps that create the resource, in order.",
+        "create" => "The steps that create the resource: one, or a list in order.",
         "update" => "The steps that change it.",
         "delete" => "The steps that delete it.",
         _ => "The steps of a replacement. Default: those of delete, then create.",
+    }
+}
+
+/// The schema of a list that may be a single item.
+fn one_or_list(schema: Schema) -> Schema {
+    match schema {
+        Schema::List(item) => Schema::OneOrList(item),
+        other => other,
     }
 }

@@ -212,6 +212,50 @@ impl Node {
         }
     }
 
+    /// The same, for modification.
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        match &mut self.content {
+            Content::Map(entries) => entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.value),
+            _ => None,
+        }
+    }
+
+    /// Returns the values of a map, for modification.
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Self> {
+        let entries = match &mut self.content {
+            Content::Map(entries) => entries.as_mut_slice(),
+            _ => &mut [],
+        };
+        entries.iter_mut().map(|entry| &mut entry.value)
+    }
+
+    /// Returns true if it is a map with this key and no other.
+    pub(crate) fn has_only(&self, key: &str) -> bool {
+        matches!(&self.content, Content::Map(entries) if matches!(&**entries, [entry] if entry.key == key))
+    }
+
+    /// Makes a map or a text the only item of a list at its place.
+    pub(crate) fn make_list(&mut self) {
+        if matches!(self.content, Content::Map(_) | Content::Text(_)) {
+            let item = Self { key_at: None, ..self.clone() };
+            self.content = Content::List(vec![item]);
+        }
+    }
+
+    /// Makes it the value of this key in a map at its place.
+    pub(crate) fn put_below(&mut self, key: &str) {
+        let value = self.clone();
+        self.content = Content::Map(vec![Entry { key: key.to_owned(), key_at: self.at, key_bytes: 0..0, value }]);
+    }
+
+    /// Adds a text to a map, at the place of the map.
+    pub(crate) fn add_text(&mut self, key: &str, text: &str) {
+        let value = Self { content: Content::Text(text.to_owned()), ..self.clone() };
+        if let Content::Map(entries) = &mut self.content {
+            entries.push(Entry { key: key.to_owned(), key_at: self.at, key_bytes: 0..0, value });
+        }
+    }
+
     /// Returns the first item of a list.
     pub(crate) fn first_item(&self) -> Option<&Self> {
         match &self.content {

@@ -59,8 +59,8 @@ pub(crate) struct WrittenCollection {
     /// The entries of a page. One request serves all objects.
     #[key(text(expression(Scope::Page)))]
     each: Option<Expression>,
-    /// Required with each: how entries and objects match.
-    #[key(section::<ItemKeys>(()))]
+    /// Required with each: how entries and objects match. A text is the name of an entry.
+    #[key(section::<ItemKeys>(()).or_short())]
     key: Option<Keys>,
     /// URL, path or fields of the next page, or: link.
     #[key(text(read_next), default = NextPage::None)]

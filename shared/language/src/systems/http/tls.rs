@@ -2,7 +2,7 @@
 //!
 //! It names Secrets and never holds one.
 
-use crate::secrets::secret_key::{SecretKey, whole_secret};
+use crate::secrets::secret_key::{SecretKey, data_key, whole_secret};
 use crate::section::Section;
 use crate::yaml::{Fields, Reader};
 
@@ -11,7 +11,7 @@ use crate::yaml::{Fields, Reader};
 #[section(rules = |reader: &mut Reader<'_>, fields: &Fields<'_>, ()| reader.at_least_one(fields, &Self::names(())))]
 pub struct Tls {
     /// A PEM bundle that replaces the system's roots.
-    #[key(name = "caSecretRef")]
+    #[key(data_key(), name = "caSecretRef")]
     pub ca: Option<SecretKey>,
     /// A client certificate, kubernetes.io/tls.
     #[key(whole_secret(), name = "certificateSecretRef")]

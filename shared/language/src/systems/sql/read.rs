@@ -32,8 +32,8 @@ pub struct SqlRead {
     /// One SELECT. Each ${…} over self is a bound parameter.
     #[key(text(query(context)))]
     query: SqlTemplate,
-    /// One query serves all objects.
-    #[key(section::<RowKeys>(()), name = "key")]
+    /// One query serves all objects. A text is the name of a row.
+    #[key(section::<RowKeys>(()).or_short(), name = "key")]
     pub keys: Option<Keys>,
     /// The rules over a row. A missing row means that the resource is absent.
     #[key(flatten = ROW)]

@@ -13,7 +13,7 @@ pub(crate) mod service_account_token;
 use http::HeaderName;
 use url::Url;
 
-use crate::secrets::secret_key::{SecretKey, whole_secret};
+use crate::secrets::secret_key::{SecretKey, token_key, whole_secret};
 use crate::section::{Section, literal, section};
 use crate::systems::http::auth::aws_sig_v4::{AwsKeys, AwsSigV4, WrittenAwsSigV4};
 use crate::systems::http::auth::challenge::Challenge;
@@ -61,7 +61,7 @@ pub struct AuthHeader {
     #[key(literal(auth_header))]
     pub name: HeaderName,
     /// A Secret in the programs' namespace.
-    #[key(name = "secretRef")]
+    #[key(token_key(), name = "secretRef")]
     pub value: SecretKey,
 }
 
@@ -69,6 +69,7 @@ pub struct AuthHeader {
 #[section(value = SecretKey, check = |bearer: Self, _, _, ()| Some(bearer.secret_ref))]
 struct Bearer {
     /// A Secret in the programs' namespace.
+    #[key(token_key())]
     secret_ref: SecretKey,
 }
 
