@@ -19,7 +19,7 @@ pub(crate) use check::variables::{CORRECTION, DESIRED, DIFFERS, EVERY_KEY, HEADE
 pub use check::variables::{Scope, Variables};
 pub use evaluation::constants::MAX_URL_BYTES;
 pub(crate) use evaluation::cost::Cost;
-pub use evaluation::raw::RawAnswers;
+pub use evaluation::json::RawAnswers;
 pub use evaluation::secret_values::SecretValues;
 pub use render::expression::Expression;
 pub use render::expressions::Expressions;

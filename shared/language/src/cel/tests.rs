@@ -214,6 +214,8 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
         ("1 in self.spec.secret", "no `in` for int and string"),
         ("int(self.spec.secret)", "int cannot take this value"),
         ("json.parse(self.spec.secret)", "json.parse: the text is no JSON"),
+        ("json.parse(self.spec.n)", "no `json.parse` for int"),
+        ("self.spec.secret.indexOf('h', 9)", "indexOf: out of range"),
         ("without(self.spec, 'a')", "without: needs a map and a list of its keys, which are texts"),
         ("without(self.spec, [1])", "without: needs a map and a list of its keys, which are texts"),
         ("merge(self.spec.secret, {})", "merge: needs two maps whose keys are texts"),
@@ -240,6 +242,7 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
         ("self.spec.secret.find('(' + '')", "pattern: invalid, or too large when compiled"),
         ("json.text(self.spec.?absent)", "json.text: the optional has no value"),
         ("json.text({1: 2})", "json.text: a key of the map is no text"),
+        ("json.text([0.0 / 0.0])", "json.text: the result is no finite number"),
         ("json.text(bytes('a'))", "json.text: the result is bytes; write string(…) or base64.encode(…) around it"),
     ];
     for (source, expected) in table {

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use cel::common::ast::{Expr, IdedExpr};
 
-use crate::types::infer::{Found, Inference, first, parent};
+use crate::cel::syntax::tree::Selection;
+use crate::types::infer::{Found, Inference, first};
 use crate::types::kind_schema::{Field, Place, Type};
 use crate::types::spelling::{spelled, with_optionals};
 
@@ -17,8 +18,8 @@ impl<'s, 'e> Inference<'s, 'e> {
             Type::Map(values) => *values,
             Type::Bool | Type::Number | Type::Text => {
                 if let Some(described) = operand.described() {
-                    let of =
-                        parent(at).and_then(spelled).map_or_else(String::new, |of| format!("`{of}` is {described}: "));
+                    let of = Selection::of(at).and_then(|selection| spelled(selection.operand));
+                    let of = of.map_or_else(String::new, |of| format!("`{of}` is {described}: "));
                     self.report(at, format!("{of}{described} has no field `{field}`"));
                 }
                 Type::Any

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use crate::cel::functions::table::Kind;
 use crate::suggest::did_you_mean;
 
 /// The type of a value in an expression.
@@ -179,28 +180,45 @@ impl Place<'_> {
 }
 
 impl Type<'_> {
-    /// Describes a certain type; `None` if it is not certain.
-    pub(super) const fn described(&self) -> Option<&'static str> {
+    pub(super) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Bool => Self::Bool,
+            Kind::Bytes => Self::Bytes,
+            Kind::List => Self::List(Box::new(Self::Any)),
+            Kind::Map => Self::Map(Box::new(Self::Any)),
+            Kind::Number => Self::Number,
+            Kind::Text => Self::Text,
+            Kind::Time => Self::Time,
+        }
+    }
+
+    /// Returns the kind of a certain type; `None` if it is not certain.
+    const fn kind(&self) -> Option<Kind> {
         Some(match self {
             Self::Any | Self::Nothing | Self::Optional(_) => return None,
-            Self::Bool => "true or false",
-            Self::Number => "a number",
-            Self::Text => "a text",
-            Self::Bytes => "bytes",
-            Self::Time => "a time",
-            Self::List(_) => "a list",
-            Self::Map(_) | Self::Object(_) => "a map",
+            Self::Bool => Kind::Bool,
+            Self::Number => Kind::Number,
+            Self::Text => Kind::Text,
+            Self::Bytes => Kind::Bytes,
+            Self::Time => Kind::Time,
+            Self::List(_) => Kind::List,
+            Self::Map(_) | Self::Object(_) => Kind::Map,
         })
+    }
+
+    /// Describes a certain type; `None` if it is not certain.
+    pub(super) fn described(&self) -> Option<&'static str> {
+        self.kind().map(Kind::described)
     }
 
     /// Returns true if both are certain and no value has both types.
     pub(super) fn excludes(&self, other: &Self) -> bool {
-        matches!((self.described(), other.described()), (Some(left), Some(right)) if left != right)
+        matches!((self.kind(), other.kind()), (Some(left), Some(right)) if left != right)
     }
 
     /// Returns true if it is certain and none of these.
-    pub(super) fn is_none_of(&self, wanted: &[&str]) -> bool {
-        self.described().is_some_and(|described| !wanted.contains(&described))
+    pub(super) fn is_none_of(&self, wanted: &[Kind]) -> bool {
+        self.kind().is_some_and(|kind| !wanted.contains(&kind))
     }
 
     /// Returns the type of a value that is one or the other.
@@ -211,9 +229,7 @@ impl Type<'_> {
             (Self::Optional(left), Self::Optional(right)) => Self::Optional(Box::new(left.or(*right))),
             (Self::Map(left), Self::Map(right)) => Self::Map(Box::new(left.or(*right))),
             (Self::Object(left), Self::Object(right)) if left.path == right.path => Self::Object(left),
-            (left @ (Self::Bool | Self::Number | Self::Text | Self::Bytes), right)
-                if left.described() == right.described() =>
-            {
+            (left @ (Self::Bool | Self::Number | Self::Text | Self::Bytes), right) if left.kind() == right.kind() => {
                 left
             }
             _ => Self::Any,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cel::common::ast::{Expr, IdedExpr};
 
 use crate::cel::check::known_desired::{KnownDesired, Shape};
-use crate::cel::syntax::parts_mut;
+use crate::cel::syntax::tree::children_mut;
 use crate::network::host_patterns::HostPatterns;
 
 /// Maximum number of nodes of one expression after all names are replaced. Names that use each other twice double
@@ -97,10 +97,10 @@ fn replace(
         path.pop();
         return Ok(());
     }
-    parts_mut(expression).into_iter().try_for_each(|part| replace(part, lets, path, nodes))
+    children_mut(expression).into_iter().try_for_each(|part| replace(part, lets, path, nodes))
 }
 
 fn renumber(expression: &mut IdedExpr, id: u64) {
     expression.id = id;
-    parts_mut(expression).into_iter().for_each(|part| renumber(part, id));
+    children_mut(expression).into_iter().for_each(|part| renumber(part, id));
 }

@@ -8,8 +8,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::cel::evaluation::cost::{COST, Cost, CostValue};
-use crate::cel::evaluation::json::{bind, bind_steps};
-use crate::cel::evaluation::raw::RawAnswers;
+use crate::cel::evaluation::json::{RawAnswers, bind, bind_steps};
 use crate::cel::evaluation::secret_values::SecretValues;
 
 /// The Kubernetes object.
@@ -187,29 +186,22 @@ impl Scope {
     }
 
     /// Returns the reason why a path below `self` may not be read here.
-    pub(in crate::cel) fn refusal(self, path: &[String]) -> Option<String> {
-        let written = || std::iter::once(SELF).chain(path.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
-        if HIDDEN.iter().any(|hidden| path.starts_with(&hidden.map(str::to_owned))) {
-            return Some(format!("`{}` is visible to no template: it changes with our own writes", written()));
-        }
-        if self == Self::Identity && path.first().is_some_and(|first| first == "status") {
-            return Some(format!(
-                "`{}` is not visible here: an identity must not change with our own writes",
-                written()
-            ));
-        }
-        let fields: Vec<&str> = path.iter().map(String::as_str).collect();
-        let of_desired = match fields.as_slice() {
+    pub(in crate::cel) fn refusal(self, path: &[&str]) -> Option<String> {
+        let of_desired = match path {
             ["spec", ..] => true,
             ["metadata", field, ..] => WISH_METADATA.contains(field),
             _ => false,
         };
-        (self == Self::Desired && !of_desired).then(|| {
-            format!(
-                "`{}` is not visible here: desired sees self.spec and self.metadata.name, namespace and uid",
-                written()
-            )
-        })
+        let reason = if HIDDEN.iter().any(|hidden| path.starts_with(hidden)) {
+            "is visible to no template: it changes with our own writes"
+        } else if self == Self::Identity && path.first() == Some(&"status") {
+            "is not visible here: an identity must not change with our own writes"
+        } else if self == Self::Desired && !of_desired {
+            "is not visible here: desired sees self.spec and self.metadata.name, namespace and uid"
+        } else {
+            return None;
+        };
+        Some(format!("`{}` {reason}", [&[SELF][..], path].concat().join(".")))
     }
 }
 

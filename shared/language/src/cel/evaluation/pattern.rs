@@ -17,7 +17,9 @@ use crate::cel::evaluation::constants::{
     BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, MAX_PATTERN_CACHE_BYTES, MAX_PATTERN_GROUPS, MAX_PATTERN_TEXT_BYTES,
     MAX_PATTERNS_KEPT, PATTERN_COST, of_bytes,
 };
-use crate::cel::evaluation::function_names::PATTERN;
+
+/// The subject of errors about the pattern of `matches`, `find`, `findAll`, `capture` or `captureAll`.
+pub(in crate::cel) const PATTERN: &str = "pattern";
 
 /// The patterns compiled by one evaluation, by their text: first those without their groups, then those with them.
 #[derive(Debug, Default)]

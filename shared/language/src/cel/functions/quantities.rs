@@ -10,15 +10,16 @@ use std::fmt;
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelDouble, CelInt, CelString, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
-use serde_json::Value;
 
 use crate::cel::evaluation::constants::of_bytes;
-use crate::cel::evaluation::convert::{Allowance, json};
+use crate::cel::evaluation::convert::decimal;
 use crate::cel::evaluation::cost::split;
-use crate::cel::evaluation::function_names::QUANTITY;
 use crate::cel::functions::texts::{Evaluated, refused};
 use crate::values::decimal::Decimal;
 use crate::values::units::parse_quantity;
+
+/// `quantity(x)`, and the result of `type(x)` for it.
+pub(in crate::cel) const QUANTITY: &str = "quantity";
 
 static QUANTITY_TYPE: Type = Type::new_unspecified_type(QUANTITY);
 
@@ -64,10 +65,7 @@ impl StaticVal for Quantity {}
 fn parse(value: &dyn Val) -> Option<Decimal> {
     match value.downcast_ref::<CelString>() {
         Some(text) => parse_quantity(text.inner()),
-        None => match json(value, &mut Allowance::default()) {
-            Ok(Some(Value::Number(number))) => Decimal::of(&number),
-            _ => None,
-        },
+        None => decimal(value),
     }
 }
 

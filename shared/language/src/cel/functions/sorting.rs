@@ -8,10 +8,9 @@ use std::cmp::Ordering;
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelList, CelString, Kind};
 use cel::common::value::{CowVal, Val};
-use serde_json::Value;
 
 use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
-use crate::cel::evaluation::convert::{Allowance, json};
+use crate::cel::evaluation::convert::decimal;
 use crate::cel::evaluation::cost::split;
 use crate::cel::evaluation::weight::charge_copy;
 use crate::cel::functions::texts::Evaluated;
@@ -30,10 +29,7 @@ impl<'a> SortKey<'a> {
         match value.get_type().kind() {
             Kind::Boolean => value.downcast_ref::<CelBool>().map(|truth| Self::Truth(*truth.inner())),
             Kind::String => value.downcast_ref::<CelString>().map(|text| Self::Text(text.inner())),
-            _ => match json(value, &mut Allowance::default()) {
-                Ok(Some(Value::Number(number))) => Decimal::of(&number).map(Self::Number),
-                _ => None,
-            },
+            _ => decimal(value).map(Self::Number),
         }
     }
 
@@ -70,8 +66,7 @@ pub(in crate::cel) fn sort<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<
     while let Some(member) = members.next() {
         cost.charge(MEMBER_COST)?;
         charge_copy(member, cost)?;
-        let key = if let Kind::List | Kind::Map = member.get_type().kind() { None } else { SortKey::of(member) };
-        let key = key.ok_or_else(refusal)?;
+        let key = SortKey::of(member).ok_or_else(refusal)?;
         if sorted.first().is_some_and(|(first, _)| first.order(&key).is_none()) {
             return Err(refusal());
         }

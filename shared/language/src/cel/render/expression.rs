@@ -12,17 +12,17 @@ use serde_json::Value;
 use crate::cel::check::check;
 use crate::cel::check::mistake::{ANSWERS, Mistake, parts_without_answer};
 use crate::cel::check::origin::Origin;
-use crate::cel::check::rewrite::depth;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::trace::origin_of;
 use crate::cel::check::variables::{Bound, ITEM, SECRETS, SELF, STEPS, Variables};
 use crate::cel::evaluation::constants::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
 use crate::cel::evaluation::convert::{Allowance, bytes, cause, json, json_type, missing, no_bytes, no_fields};
 use crate::cel::evaluation::cost::Cost;
-use crate::cel::evaluation::raw::RAW;
+use crate::cel::evaluation::json::RAW;
 use crate::cel::functions::ENVIRONMENT;
 use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
 use crate::cel::syntax::parse_source;
+use crate::cel::syntax::tree::depth;
 use drift_api::object::field_paths::FieldPaths;
 
 /// One standalone CEL expression (`"${…}"`).
@@ -119,7 +119,7 @@ impl Expression {
                 Ok(Some(value.clone()))
             }
             Form::Cel(expression, stack) => {
-                let convert = |value: &dyn Val| json(value, &mut Allowance::default());
+                let convert = |value: &dyn Val| json(value, &Allowance::default());
                 let run = || self.run(expression, variables, cost, convert);
                 stacker::maybe_grow(*stack, *stack * 2, run).map_err(|cause| self.site.error(cause))
             }

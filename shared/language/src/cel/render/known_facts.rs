@@ -60,7 +60,7 @@ impl Expression {
         let Form::Cel(expression, stack) = &self.form else { return false };
         let is_false = |part: &IdedExpr| {
             let reads_it_alone = part.references().variables().into_iter().all(|variable| variable == DIFFERS);
-            let convert = |value: &dyn Val| json(value, &mut Allowance::default());
+            let convert = |value: &dyn Val| json(value, &Allowance::default());
             reads_it_alone && self.run(part, &variables, &Arc::default(), convert) == Ok(Some(Value::Bool(false)))
         };
         stacker::maybe_grow(*stack, *stack * 2, || conditions(expression).into_iter().any(is_false))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::evaluation::convert::{Allowance, text};
+use crate::cel::evaluation::convert::{Allowance, Meter as _, text};
 use crate::values::xml::parse_xml;
 use crate::values::xml_text::xml_text;
 use serde_json::Value;
@@ -116,7 +116,7 @@ impl TextTemplate {
         variables: &Variables<'_>,
         cost: &Arc<Cost>,
     ) -> Result<String, EvaluationError> {
-        let mut allowance = Allowance::default();
+        let allowance = Allowance::default();
         let write = |place: &Place, expression: &Expression| {
             let value = self.render_part((expression, *place), variables, cost)?;
             allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;

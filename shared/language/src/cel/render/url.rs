@@ -12,7 +12,7 @@ use url::{Position, Url};
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
 use crate::cel::evaluation::constants::MAX_URL_BYTES;
-use crate::cel::evaluation::function_names::PATH;
+use crate::cel::functions::table::PATH;
 use crate::cel::render::authority::Authority;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::expressions::Expressions;

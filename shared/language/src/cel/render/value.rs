@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::cel::check::mistake::Mistake;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
-use crate::cel::evaluation::convert::Allowance;
+use crate::cel::evaluation::convert::{Allowance, Meter as _};
 use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::expressions::Expressions;

@@ -1,8 +1,9 @@
 //! Parses the source of one expression to a tree, within limits that the parser can handle.
 
 pub(super) mod parse;
+pub(crate) mod tree;
 
-use cel::common::ast::{Expr, IdedExpr, SourceInfo};
+use cel::common::ast::{IdedExpr, SourceInfo};
 
 use crate::cel::evaluation::constants::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES};
 use crate::cel::functions::ENVIRONMENT;
@@ -24,32 +25,6 @@ pub(crate) fn parse_source(source: &str) -> Result<(IdedExpr, SourceInfo), Templ
     }
     let parsed = stacker::grow(PARSE_STACK_BYTES, || ENVIRONMENT.parser().parse_with_source_info(source));
     parsed.map_err(|errors| syntax_error(source, &errors))
-}
-
-/// Returns the direct children of an expression.
-pub(in crate::cel) fn parts_mut(expression: &mut IdedExpr) -> Vec<&mut IdedExpr> {
-    use cel::common::ast::EntryExpr;
-    match &mut expression.expr {
-        Expr::Call(call) => call.target.as_deref_mut().into_iter().chain(&mut call.args).collect(),
-        Expr::Comprehension(loops) => vec![
-            &mut loops.iter_range,
-            &mut loops.accu_init,
-            &mut loops.loop_cond,
-            &mut loops.loop_step,
-            &mut loops.result,
-        ],
-        Expr::List(list) => list.elements.iter_mut().collect(),
-        Expr::Map(map) => map
-            .entries
-            .iter_mut()
-            .flat_map(|entry| match &mut entry.expr {
-                EntryExpr::MapEntry(entry) => vec![&mut entry.key, &mut entry.value],
-                EntryExpr::StructField(_) => Vec::new(),
-            })
-            .collect(),
-        Expr::Select(select) => vec![&mut select.operand],
-        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Vec::new(),
-    }
 }
 
 /// Converts the first of cel's syntax errors. The others are mostly its consequences.
