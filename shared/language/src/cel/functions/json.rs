@@ -5,7 +5,6 @@
 
 use std::io;
 
-use cel::ExecutionError;
 use cel::common::types::{CelNull, CelString};
 use cel::common::value::CowVal;
 use serde::Serialize as _;
@@ -14,37 +13,33 @@ use serde_json::ser::Formatter;
 
 use crate::cel::evaluation::constants::{MAP_COST, of_bytes};
 use crate::cel::evaluation::convert::{AsJson, is_left_out};
-use crate::cel::evaluation::cost::{Cost, split};
+use crate::cel::evaluation::cost::Cost;
 use crate::cel::evaluation::json::own;
-use crate::cel::functions::texts::{self, Evaluated, refused};
+use crate::cel::functions::arguments::{Arguments, Evaluated};
 use crate::values::json::{JsonError, parse_json};
-
-const PARSE: &str = "json.parse";
-const TEXT: &str = "json.text";
 
 /// `json.parse(text)`: the parsed value.
 pub(super) fn parse<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let (cost, arguments) = split(&arguments)?;
-    let text = texts::text(PARSE, arguments, 0)?;
-    cost.charge(of_bytes(text.len()))?;
+    let call = Arguments::of("json.parse", &arguments)?;
+    let (cost, text) = (call.cost, call.text(0)?);
+    call.charge(&[text])?;
     match parse_json(text.as_bytes(), cost.left() / MAP_COST) {
         Ok(value) => own(value, cost).map(CowVal::Owned),
         Err(JsonError::TooManyNodes) => cost.charge(usize::MAX).map(|()| CowVal::owned(CelNull)),
-        Err(_) => Err(ExecutionError::function_error(PARSE, "the text is no JSON")),
+        Err(_) => Err(call.failed("the text is no JSON")),
     }
 }
 
 /// `json.text(x)`: canonical JSON.
 pub(super) fn text<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let (cost, arguments) = split(&arguments)?;
-    let [value] = arguments else { return Err(refused(TEXT, arguments)) };
-    if is_left_out(value.as_ref()) {
-        return Err(ExecutionError::function_error(TEXT, "the optional has no value"));
+    let call = Arguments::of("json.text", &arguments)?;
+    let (cost, value) = (call.cost, call.only()?);
+    if is_left_out(value) {
+        return Err(call.failed("the optional has no value"));
     }
     let mut written = Written { cost, text: String::new() };
-    let value = AsJson { value: value.as_ref(), meter: cost };
-    let result = value.serialize(&mut Serializer::with_formatter(&mut written, Canonical));
-    result.map_err(|cause| ExecutionError::function_error(TEXT, cause))?;
+    let result = AsJson { value, meter: cost }.serialize(&mut Serializer::with_formatter(&mut written, Canonical));
+    result.map_err(|cause| call.failed(cause))?;
     Ok(CowVal::owned(CelString::from(written.text)))
 }
 

@@ -7,35 +7,33 @@ use cel::common::types::{CelMap, CelMapKey, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 
 use crate::cel::evaluation::constants::{MAP_COST, MEMBER_COST};
-use crate::cel::evaluation::cost::{Cost, split};
 use crate::cel::evaluation::weight::charge_copy;
-use crate::cel::functions::texts::Evaluated;
+use crate::cel::functions::arguments::{Arguments, Evaluated};
 
 /// The merge of maps by one of the two functions.
-struct Merge<'c> {
-    function: &'static str,
+struct Merge<'c, 'b, 'v> {
+    call: &'c Arguments<'c, 'b, 'v>,
     is_deep: bool,
-    cost: &'c Cost,
 }
 
 /// `merge(a, b)`: the keys of both maps. The right map's value wins.
 pub(in crate::cel) fn merge<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let (cost, maps) = split(&arguments)?;
-    Merge { function: "merge", is_deep: false, cost }.of(maps.iter().map(CowVal::as_ref)).map(CowVal::Owned)
+    let call = Arguments::of("merge", &arguments)?;
+    Merge { call: &call, is_deep: false }.of(call.values.iter().map(CowVal::as_ref)).map(CowVal::Owned)
 }
 
 /// `mergeDeep(a, b)`: as `merge`, but two maps below one key are merged too.
 pub(in crate::cel) fn merge_deep<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let (cost, maps) = split(&arguments)?;
-    Merge { function: "mergeDeep", is_deep: true, cost }.of(maps.iter().map(CowVal::as_ref)).map(CowVal::Owned)
+    let call = Arguments::of("mergeDeep", &arguments)?;
+    Merge { call: &call, is_deep: true }.of(call.values.iter().map(CowVal::as_ref)).map(CowVal::Owned)
 }
 
-impl Merge<'_> {
-    fn of<'a, 'v: 'a>(
-        &self,
-        maps: impl Iterator<Item = &'a (dyn Val + 'v)>,
-    ) -> Result<Box<dyn Val + 'v>, ExecutionError> {
-        let refused = || ExecutionError::function_error(self.function, "needs two maps whose keys are texts");
+impl<'b, 'v> Merge<'_, 'b, 'v> {
+    fn of<'a>(&self, maps: impl Iterator<Item = &'a (dyn Val + 'v)>) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        'v: 'a,
+    {
+        let refused = || self.call.failed("needs two maps whose keys are texts");
         let mut merged: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
         for map in maps {
             if !is_map(map) {
@@ -47,12 +45,12 @@ impl Merge<'_> {
                 let name = key.downcast_ref::<CelString>().ok_or_else(refused)?.inner().to_owned();
                 let name = CelMapKey::String(CelString::from(name));
                 let field = fields.get(key)?;
-                self.cost.charge(MAP_COST)?;
+                self.call.cost.charge(MAP_COST)?;
                 let former = merged.get(&name).filter(|former| self.is_deep && is_map(former.as_ref()));
                 let field = match former.filter(|_| is_map(field.as_ref())) {
                     Some(former) => self.of([former.as_ref(), field.as_ref()].into_iter())?,
                     None => {
-                        charge_copy(field.as_ref(), self.cost)?;
+                        charge_copy(field.as_ref(), self.call.cost)?;
                         field.into_owned()
                     }
                 };
@@ -65,8 +63,9 @@ impl Merge<'_> {
 
 /// `without(map, keys)`: the map without these keys. A key that it lacks changes nothing.
 pub(in crate::cel) fn without<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let refused = || ExecutionError::function_error("without", "needs a map and a list of its keys, which are texts");
-    let (cost, [map, dropped]) = split(&arguments)? else { return Err(refused()) };
+    let call = Arguments::of("without", &arguments)?;
+    let refused = || call.failed("needs a map and a list of its keys, which are texts");
+    let [map, dropped] = call.values else { return Err(refused()) };
     if !is_map(map.as_ref()) || dropped.get_type().kind() != Kind::List {
         return Err(refused());
     }
@@ -74,18 +73,18 @@ pub(in crate::cel) fn without<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluat
     let mut names = HashSet::new();
     let mut listed = dropped.as_iterable().ok_or_else(refused)?.iter();
     while let Some(name) = listed.next() {
-        cost.charge(MEMBER_COST)?;
+        call.cost.charge(MEMBER_COST)?;
         names.insert(text(name)?);
     }
     let mut kept: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
     let fields = map.as_indexer().ok_or_else(refused)?;
     let mut keys = map.as_iterable().ok_or_else(refused)?.iter();
     while let Some(key) = keys.next() {
-        cost.charge(MAP_COST)?;
+        call.cost.charge(MAP_COST)?;
         let name = text(key)?;
         if !names.contains(&name) {
             let field = fields.get(key)?;
-            charge_copy(field.as_ref(), cost)?;
+            charge_copy(field.as_ref(), call.cost)?;
             kept.insert(CelMapKey::String(CelString::from(name)), field.into_owned());
         }
     }

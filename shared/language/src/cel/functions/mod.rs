@@ -3,6 +3,7 @@
 //!
 //! [`table`] lists the ones that templates can use.
 
+mod arguments;
 pub(super) mod json;
 pub(super) mod maps;
 pub(super) mod matching;
@@ -14,16 +15,13 @@ pub(super) mod texts;
 use std::sync::{Arc, LazyLock};
 
 use cel::common::functions::Function;
-use cel::common::types::{CelString, DYN_TYPE, STRING_TYPE};
-use cel::common::value::CowVal;
-use cel::{Env, ExecutionError, extensions};
-use sha2::{Digest, Sha256};
+use cel::common::types::DYN_TYPE;
+use cel::{Env, extensions};
 
 use crate::cel::evaluation::equal::{CONTAINS, EQUALS, contains, equals};
 use crate::cel::evaluation::weight;
 use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
 use crate::cel::functions::table::{Called, FUNCTIONS};
-use crate::cel::functions::texts::text;
 
 /// The functions that expressions are rewritten to, which charge for themselves, with their maximum number of arguments
 /// including the cost.
@@ -42,7 +40,6 @@ pub(in crate::cel) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     // A registration only fails for a name that is already taken. A test calls every function listed above.
     let _ = environment.add_extension(extensions::strings);
     let _ = environment.add_extension(extensions::encoders);
-    let _ = environment.add_overload("sha256", "drift_sha256", vec![STRING_TYPE], sha256);
     let mut add = |name: &str, most: usize, run: Function| {
         // The first argument is the cost. The functions check the types of the others themselves.
         for count in 2..=most {
@@ -60,10 +57,3 @@ pub(in crate::cel) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     }
     Arc::new(environment)
 });
-
-/// `sha256(text)`: 64 lower-case hex digits.
-fn sha256<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let digest = Sha256::digest(text("sha256", &arguments, 0)?.as_bytes());
-    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(CowVal::owned(CelString::from(digits)))
-}

@@ -5,15 +5,13 @@
 
 use std::cmp::Ordering;
 
-use cel::ExecutionError;
 use cel::common::types::{CelBool, CelList, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 
 use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
 use crate::cel::evaluation::convert::decimal;
-use crate::cel::evaluation::cost::split;
 use crate::cel::evaluation::weight::charge_copy;
-use crate::cel::functions::texts::Evaluated;
+use crate::cel::functions::arguments::{Arguments, Evaluated};
 use crate::values::decimal::Decimal;
 
 /// The sort key of an item.
@@ -53,19 +51,16 @@ impl<'a> SortKey<'a> {
 
 /// `list.sort()`: the sorted list.
 pub(in crate::cel) fn sort<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let refusal =
-        || ExecutionError::function_error("sort", "needs a list of only texts, only numbers or only booleans");
-    let (cost, arguments) = split(&arguments)?;
-    let list = match arguments {
-        [list] if list.get_type().kind() == Kind::List => list.as_iterable().ok_or_else(refusal)?,
-        _ => return Err(refusal()),
-    };
+    let call = Arguments::of("sort", &arguments)?;
+    let refusal = || call.failed("needs a list of only texts, only numbers or only booleans");
+    let list = call.only()?;
+    let list = list.as_iterable().filter(|_| list.get_type().kind() == Kind::List).ok_or_else(refusal)?;
     let mut members = list.iter();
     let mut sorted: Vec<(SortKey<'_>, &(dyn Val + 'v))> = Vec::new();
     let mut bytes = 0_usize;
     while let Some(member) = members.next() {
-        cost.charge(MEMBER_COST)?;
-        charge_copy(member, cost)?;
+        call.cost.charge(MEMBER_COST)?;
+        charge_copy(member, call.cost)?;
         let key = SortKey::of(member).ok_or_else(refusal)?;
         if sorted.first().is_some_and(|(first, _)| first.order(&key).is_none()) {
             return Err(refusal());
@@ -75,7 +70,7 @@ pub(in crate::cel) fn sort<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<
     }
     // Each item is compared with about as many others as its position has binary digits.
     let rounds = sorted.len().checked_ilog2().map_or(0, |log| log as usize + 1);
-    cost.charge(of_bytes(bytes).saturating_add(sorted.len()).saturating_mul(rounds))?;
+    call.cost.charge(of_bytes(bytes).saturating_add(sorted.len()).saturating_mul(rounds))?;
     sorted.sort_by(|(left, _), (right, _)| left.order(right).unwrap_or(Ordering::Equal));
     let items: Vec<_> = sorted.into_iter().map(|(_, member)| member.clone_as_boxed()).collect();
     Ok(CowVal::owned(CelList::from(items)))

@@ -181,7 +181,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     alone("path", 1, 1),
     alone("quantity", 1, 1).charging(quantities::quantity),
     alone("regex.quote", 1, 1).takes(&[TEXT]).gives(Kind::Text).charging(matching::quote),
-    alone("sha256", 1, 1).takes(&[TEXT]).gives(Kind::Text),
+    alone("sha256", 1, 1).takes(&[TEXT]).gives(Kind::Text).charging(texts::sha256),
     alone("size", 1, 1).takes(&[SIZED]).gives(Kind::Number),
     alone("string", 1, 1).gives(Kind::Text),
     alone("timestamp", 1, 1).gives(Kind::Time),
