@@ -483,6 +483,25 @@ fn a_rule_must_be_true_or_false() {
     assert_eq!(refused[0].message, "write one \"${…}\" and nothing around it");
 }
 
+#[test]
+fn a_when_is_false_where_one_condition_is() {
+    for (when, is_false) in [
+        ("'a' in differs", true),
+        ("'b' in differs", false),
+        ("'a' in differs && self.spec.x == 1", true),
+        ("self.spec.x == 1 && 'a' in differs", true),
+        ("self.spec.x == 1 && ('a' in differs && self.spec.y == 1)", true),
+        ("differs.exists(key, key == 'a')", true),
+        ("'a' in differs || self.spec.x == 1", false),
+        ("!('a' in differs && self.spec.x == 1)", false),
+        ("'b' in differs && self.spec.x == 1", false),
+        ("self.spec.x == 1", false),
+    ] {
+        let when = compile(when, Scope::Correction).unwrap();
+        assert_eq!(when.is_false_where_differs("b"), is_false, "{when:?}");
+    }
+}
+
 fn text(template: &str) -> Result<String, String> {
     let template = TextTemplate::parse(template, &Site::new("here", Scope::Object)).unwrap();
     template.render(&Variables::of_object(&object())).map_err(|error| error.to_string())

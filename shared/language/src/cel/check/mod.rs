@@ -10,9 +10,8 @@ pub(super) mod site;
 pub(super) mod trace;
 pub(super) mod variables;
 
-pub(crate) mod answer_part;
 pub(crate) mod declared_names;
-mod names;
+mod resolution;
 pub(crate) mod rewrite;
 
 use std::borrow::Cow;
@@ -26,7 +25,7 @@ use crate::cel::check::variables::{DESIRED, OBSERVED, RESPONSE, SECRETS, SELF, S
 use crate::cel::evaluation::constants::{MAX_COMPREHENSION_DEPTH, MAX_EXPRESSION_DEPTH};
 use crate::cel::evaluation::pattern::mistake;
 use crate::cel::functions::table::{Callee, FUNCTIONS, MACROS, OPERATORS, PATH, function_meant};
-use crate::cel::syntax::parse::TemplateError;
+use crate::cel::syntax::pieces::TemplateError;
 use crate::cel::syntax::tree::{Chain, Selection, children, depth, text};
 use crate::suggest::did_you_mean;
 use drift_api::object::field_paths::FieldPaths;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, operators};
 
-use crate::cel::check::answer_part::AnswerPart;
-use crate::cel::check::origin::{Entry, Origin};
+use crate::cel::check::origin::{AnswerPart, Entry, Origin};
 use crate::cel::check::variables::{ITEM, SECRETS, STEPS};
 use crate::cel::functions::table::{Callee, Kind, Returned};
 use crate::cel::syntax::tree::{Key, Mode, Selection, children, text};

@@ -13,7 +13,7 @@ use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::expressions::Expressions;
 use crate::cel::render::parts::{Part, Parts};
-use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
+use crate::cel::syntax::pieces::{Piece, TemplateError, pieces};
 
 /// A text with `${…}` inside, rendered without escaping.
 #[derive(Debug)]

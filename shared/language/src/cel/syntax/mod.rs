@@ -1,13 +1,13 @@
 //! Parses the source of one expression to a tree, within limits that the parser can handle.
 
-pub(super) mod parse;
+pub(super) mod pieces;
 pub(crate) mod tree;
 
 use cel::common::ast::{IdedExpr, SourceInfo};
 
 use crate::cel::evaluation::constants::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES};
 use crate::cel::functions::ENVIRONMENT;
-use crate::cel::syntax::parse::{TemplateError, bracket_depth};
+use crate::cel::syntax::pieces::{TemplateError, bracket_depth};
 
 /// Parses the source between `${` and `}`. Offsets of errors count from its beginning.
 ///

@@ -1,4 +1,5 @@
-//! Checks if a name in an expression is valid at its place: variables, steps, secrets, entries of `let`.
+//! Checks the names in an expression as far as they are known when the target loads: variables, steps, secrets,
+//! entries of `let`, and the fields of `self`, `desired`, `observed` and responses.
 
 use std::borrow::Cow;
 
