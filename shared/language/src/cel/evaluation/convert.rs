@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::cel::evaluation::constants::{MAX_RENDERED_BYTES, of_bytes};
 use crate::cel::evaluation::cost::{COST, Cost};
+use crate::cel::evaluation::equal::members;
 use crate::cel::evaluation::pattern::PATTERN;
 use crate::cel::functions::quantities::QUANTITY;
 use crate::cel::functions::table::FUNCTIONS;
@@ -114,33 +115,28 @@ impl<M: Meter> Serialize for AsJson<'_, M> {
     }
 }
 
-impl<M: Meter> AsJson<'_, M> {
+impl<'a, M: Meter> AsJson<'a, M> {
     fn spend<E: serde::ser::Error>(&self, bytes: usize) -> Result<(), E> {
         self.meter.spend(bytes).map_err(E::custom)
     }
 
     fn list<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        let items = self.value.as_iterable().ok_or_else(|| S::Error::custom(no_json(self.value)))?;
+        let items = members(self.value).ok_or_else(|| S::Error::custom(no_json(self.value)))?;
         self.spend(1)?;
-        let (mut items, mut list) = (items.iter(), out.serialize_seq(None)?);
-        while let Some(item) = items.next() {
-            if !is_left_out(item) {
-                list.serialize_element(&AsJson { value: item, meter: self.meter })?;
-            }
+        let mut list = out.serialize_seq(None)?;
+        for item in items.filter(|item| !is_left_out(*item)) {
+            list.serialize_element(&AsJson { value: item, meter: self.meter })?;
         }
         list.end()
     }
 
     fn map<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        let members = self.value.as_indexer().zip(self.value.as_iterable());
-        let (fields, names) = members.ok_or_else(|| S::Error::custom(no_json(self.value)))?;
+        let fields = self.value.as_indexer().zip(members(self.value));
+        let (fields, keys) = fields.ok_or_else(|| S::Error::custom(no_json(self.value)))?;
         self.spend(1)?;
-        let mut keys = Vec::new();
-        let mut names = names.iter();
-        while let Some(key) = names.next() {
-            let name = key.downcast_ref::<CelString>().map(CelString::inner);
-            keys.push((name.ok_or_else(|| S::Error::custom("a key of the map is no text"))?, key));
-        }
+        let named = |key: &'a dyn Val| Some((key.downcast_ref::<CelString>()?.inner(), key));
+        let keys: Option<Vec<_>> = keys.map(named).collect();
+        let mut keys = keys.ok_or_else(|| S::Error::custom("a key of the map is no text"))?;
         keys.sort_by_key(|(name, _)| *name);
         let mut map = out.serialize_map(None)?;
         for (name, key) in keys {

@@ -7,6 +7,7 @@ use cel::common::types::{CelMap, CelMapKey, CelString, Kind};
 use cel::common::value::{CowVal, Val};
 
 use crate::cel::evaluation::constants::{MAP_COST, MEMBER_COST};
+use crate::cel::evaluation::equal::members;
 use crate::cel::evaluation::weight::charge_copy;
 use crate::cel::functions::arguments::{Arguments, Evaluated};
 
@@ -40,8 +41,7 @@ impl<'b, 'v> Merge<'_, 'b, 'v> {
                 return Err(refused());
             }
             let fields = map.as_indexer().ok_or_else(refused)?;
-            let mut keys = map.as_iterable().ok_or_else(refused)?.iter();
-            while let Some(key) = keys.next() {
+            for key in members(map).ok_or_else(refused)? {
                 let name = key.downcast_ref::<CelString>().ok_or_else(refused)?.inner().to_owned();
                 let name = CelMapKey::String(CelString::from(name));
                 let field = fields.get(key)?;
@@ -71,15 +71,13 @@ pub(in crate::cel) fn without<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluat
     }
     let text = |key: &dyn Val| key.downcast_ref::<CelString>().map(|key| key.inner().to_owned()).ok_or_else(refused);
     let mut names = HashSet::new();
-    let mut listed = dropped.as_iterable().ok_or_else(refused)?.iter();
-    while let Some(name) = listed.next() {
+    for name in members(dropped.as_ref()).ok_or_else(refused)? {
         call.cost.charge(MEMBER_COST)?;
         names.insert(text(name)?);
     }
     let mut kept: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
     let fields = map.as_indexer().ok_or_else(refused)?;
-    let mut keys = map.as_iterable().ok_or_else(refused)?.iter();
-    while let Some(key) = keys.next() {
+    for key in members(map.as_ref()).ok_or_else(refused)? {
         call.cost.charge(MAP_COST)?;
         let name = text(key)?;
         if !names.contains(&name) {

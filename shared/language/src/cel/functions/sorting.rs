@@ -10,6 +10,7 @@ use cel::common::value::{CowVal, Val};
 
 use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
 use crate::cel::evaluation::convert::decimal;
+use crate::cel::evaluation::equal::members;
 use crate::cel::evaluation::weight::charge_copy;
 use crate::cel::functions::arguments::{Arguments, Evaluated};
 use crate::values::decimal::Decimal;
@@ -53,12 +54,11 @@ impl<'a> SortKey<'a> {
 pub(in crate::cel) fn sort<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
     let call = Arguments::of("sort", &arguments)?;
     let refusal = || call.failed("needs a list of only texts, only numbers or only booleans");
-    let list = call.only()?;
-    let list = list.as_iterable().filter(|_| list.get_type().kind() == Kind::List).ok_or_else(refusal)?;
-    let mut members = list.iter();
+    let list = call.values.first().filter(|list| list.get_type().kind() == Kind::List);
+    let items = list.and_then(|list| members(list.as_ref())).ok_or_else(refusal)?;
     let mut sorted: Vec<(SortKey<'_>, &(dyn Val + 'v))> = Vec::new();
     let mut bytes = 0_usize;
-    while let Some(member) = members.next() {
+    for member in items {
         call.cost.charge(MEMBER_COST)?;
         charge_copy(member, call.cost)?;
         let key = SortKey::of(member).ok_or_else(refusal)?;

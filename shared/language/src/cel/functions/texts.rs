@@ -9,6 +9,7 @@ use cel::common::value::{CowVal, Val};
 use sha2::{Digest, Sha256};
 
 use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
+use crate::cel::evaluation::equal::members;
 use crate::cel::functions::arguments::{Arguments, Evaluated};
 
 /// `list.join(separator)`: one text of all items.
@@ -16,10 +17,10 @@ pub(in crate::cel) fn join<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<
     let call = Arguments::of("join", &arguments)?;
     let separator = if call.values.len() > 1 { call.text(1)? } else { "" };
     let list = call.values.first().filter(|list| *list.get_type() == LIST_TYPE);
-    let mut items = list.and_then(|list| list.as_iterable()).ok_or_else(|| call.refused())?.iter();
+    let items = list.and_then(|list| members(list.as_ref())).ok_or_else(|| call.refused())?;
     let mut joined = String::new();
     let mut is_first = true;
-    while let Some(item) = items.next() {
+    for item in items {
         let item = item.downcast_ref::<CelString>().ok_or_else(|| call.refused())?.inner();
         call.cost.charge(of_bytes(item.len() + separator.len()))?;
         if !std::mem::take(&mut is_first) {

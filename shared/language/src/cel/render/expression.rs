@@ -203,8 +203,7 @@ impl Expression {
     ) -> Result<bool, EvaluationError> {
         match self.evaluate_within(variables, cost)? {
             Some(Value::Bool(truth)) => Ok(truth),
-            Some(other) => Err(self.site.error(format!("the result is a {}, not true or false", json_type(&other)))),
-            None => Err(self.site.error("the optional has no value; write .orValue(false)")),
+            other => Err(self.unexpected(other.as_ref(), "true or false", "false")),
         }
     }
 
@@ -215,9 +214,16 @@ impl Expression {
     pub(crate) fn evaluate_list(&self, variables: &Variables<'_>) -> Result<Vec<Value>, EvaluationError> {
         match self.evaluate(variables)? {
             Some(Value::Array(items)) => Ok(items),
-            Some(other) => Err(self.site.error(format!("the result is a {}, not a list", json_type(&other)))),
-            None => Err(self.site.error("the optional has no value; write .orValue([])")),
+            other => Err(self.unexpected(other.as_ref(), "a list", "[]")),
         }
+    }
+
+    /// Returns the error for a result of another type.
+    fn unexpected(&self, found: Option<&Value>, wanted: &str, default: &str) -> EvaluationError {
+        self.site.error(match found {
+            Some(found) => format!("the result is a {}, not {wanted}", json_type(found)),
+            None => format!("the optional has no value; write .orValue({default})"),
+        })
     }
 
     /// Attributes an evaluation error to the object or to the response.
