@@ -12,7 +12,7 @@ use crate::cel::syntax::tree::{Key, Mode, Selection, children};
 use crate::types::kind_schema::{KindSchema, Type};
 
 /// A mistake in an expression.
-pub(super) struct Found {
+pub(super) struct Finding {
     /// The identifier of the node that it is about.
     pub(super) node: u64,
     pub(super) message: String,
@@ -30,7 +30,7 @@ pub(super) struct Inference<'s, 'e> {
     pub(super) tested: BTreeSet<String>,
     /// The objects of which a field was read: `spec.*`.
     pub(super) read: BTreeSet<String>,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<Finding>,
     /// Fields that were reported in this expression.
     pub(super) told: BTreeSet<String>,
     /// True while tests are only collected.
@@ -91,7 +91,7 @@ impl<'s, 'e> Inference<'s, 'e> {
     /// Notes a mistake.
     pub(super) fn report(&mut self, at: &IdedExpr, message: String) {
         if !self.is_silent {
-            self.found.push(Found { node: first(at).id, message, missing: None });
+            self.found.push(Finding { node: first(at).id, message, missing: None });
         }
     }
 

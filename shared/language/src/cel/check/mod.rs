@@ -27,6 +27,7 @@ use crate::cel::evaluation::pattern::mistake;
 use crate::cel::functions::table::{Callee, FUNCTIONS, MACROS, OPERATORS, PATH, function_meant};
 use crate::cel::syntax::pieces::TemplateError;
 use crate::cel::syntax::tree::{Chain, Selection, children, depth, text};
+use crate::cel::syntax::{characters_before, start_of};
 use crate::suggest::did_you_mean;
 use drift_api::object::field_paths::FieldPaths;
 
@@ -95,18 +96,12 @@ struct Checker<'s> {
 }
 
 impl Checker<'_> {
-    /// Returns the byte offset of a node, as cel counts it.
-    fn start(&self, at: &IdedExpr) -> usize {
-        self.source.offset_for(at.id).and_then(|(start, _)| usize::try_from(start).ok()).unwrap_or(0)
-    }
-
     fn refuse(&mut self, at: &IdedExpr, message: impl Into<String>) {
-        self.refuse_at(self.start(at), message);
+        self.refuse_at(start_of(at.id, self.source), message);
     }
 
     fn refuse_at(&mut self, start: usize, message: impl Into<String>) {
-        let offset = self.source.source.get(..start).map_or(0, |before| before.chars().count());
-        let error = TemplateError::new(offset, message);
+        let error = TemplateError::new(characters_before(start, self.source), message);
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
@@ -171,7 +166,7 @@ impl Checker<'_> {
     fn check_function(&mut self, expression: &IdedExpr, callee: &Callee<'_>, arguments: &[IdedExpr]) {
         let name: &str = &callee.name;
         // The node of a call starts at its bracket. Readers look for the function's name.
-        let bracket = self.start(expression);
+        let bracket = start_of(expression.id, self.source);
         let before = self.source.source.get(..bracket).unwrap_or_default();
         let start = if before.ends_with(name) { bracket - name.len() } else { bracket };
         if name == PATH {

@@ -27,6 +27,16 @@ pub(crate) fn parse_source(source: &str) -> Result<(IdedExpr, SourceInfo), Templ
     parsed.map_err(|errors| syntax_error(source, &errors))
 }
 
+/// Returns the byte offset of a node in the source.
+pub(crate) fn start_of(node: u64, source: &SourceInfo) -> usize {
+    source.offset_for(node).and_then(|(start, _)| usize::try_from(start).ok()).unwrap_or(0)
+}
+
+/// Returns the number of characters in front of a byte offset.
+pub(crate) fn characters_before(start: usize, source: &SourceInfo) -> usize {
+    source.source.get(..start).map_or(0, |before| before.chars().count())
+}
+
 /// Converts the first of cel's syntax errors. The others are mostly its consequences.
 fn syntax_error(source: &str, errors: &cel::ParseErrors) -> TemplateError {
     let Some(first) = errors.errors.first() else {
