@@ -40,11 +40,12 @@ const BACKSPACE: char = '\u{8}';
 const MADE_BACKSPACE: &str =
     "the pattern has a backspace in place of `\\b`: write the template in single quotes, and the pattern as r\"\\b\"";
 
-/// Result of the check of one expression.
-pub(in crate::cel) struct Checked {
+/// The names that an expression refers to.
+#[derive(Debug, Default)]
+pub(in crate::cel) struct References {
     /// The fields under `self` that it reads.
     pub(in crate::cel) fields: FieldPaths,
-    /// Every field name that is written in it.
+    /// Every field name that is written in it. Only they are repeated in errors.
     pub(in crate::cel) names: BTreeSet<String>,
     /// The variables of the language that it reads. Each secret also has an entry of its own: `secrets.password`.
     pub(in crate::cel) variables: BTreeSet<Cow<'static, str>>,
@@ -58,28 +59,19 @@ pub(in crate::cel) fn check(
     expression: &mut IdedExpr,
     source: &SourceInfo,
     site: &Site,
-) -> Result<Checked, Vec<TemplateError>> {
+) -> Result<References, Vec<TemplateError>> {
     if depth(expression) > MAX_EXPRESSION_DEPTH {
         let message = format!("operations nest at most {MAX_EXPRESSION_DEPTH} deep; write several templates instead");
         return Err(vec![TemplateError::new(0, message)]);
     }
-    let mut checker = Checker {
-        site,
-        source,
-        local: Vec::new(),
-        depth: 0,
-        errors: Vec::new(),
-        fields: FieldPaths::default(),
-        names: BTreeSet::new(),
-        variables: BTreeSet::new(),
-    };
+    let (local, errors, references) = (Vec::new(), Vec::new(), References::default());
+    let mut checker = Checker { site, source, local, depth: 0, errors, references };
     checker.visit(expression);
     if !checker.errors.is_empty() {
         return Err(checker.errors);
     }
-    let checked = Checked { fields: checker.fields, names: checker.names, variables: checker.variables };
     redirect(expression, &site.variables().collect::<Vec<_>>());
-    Ok(checked)
+    Ok(checker.references)
 }
 
 struct Checker<'s> {
@@ -90,9 +82,7 @@ struct Checker<'s> {
     /// The number of enclosing loops.
     depth: usize,
     errors: Vec<TemplateError>,
-    fields: FieldPaths,
-    names: BTreeSet<String>,
-    variables: BTreeSet<Cow<'static, str>>,
+    references: References,
 }
 
 impl Checker<'_> {
@@ -114,8 +104,8 @@ impl Checker<'_> {
         match &expression.expr {
             Expr::Call(call) => return self.visit_call(expression, call),
             Expr::Comprehension(comprehension) => return self.visit_comprehension(expression, comprehension),
-            Expr::Literal(_) => self.names.extend(text(expression).map(str::to_owned)),
-            Expr::Select(select) => drop(self.names.insert(select.field.clone())),
+            Expr::Literal(_) => self.references.names.extend(text(expression).map(str::to_owned)),
+            Expr::Select(select) => drop(self.references.names.insert(select.field.clone())),
             Expr::Struct(_) => {
                 self.refuse(expression, "a map is written {'name': value}, with quotes and without a type")
             }
@@ -126,12 +116,14 @@ impl Checker<'_> {
     }
 
     fn visit_chain(&mut self, chain: &Chain<'_>) {
-        self.names.extend(chain.selections.iter().filter_map(Selection::field).map(str::to_owned));
+        self.references.names.extend(chain.selections.iter().filter_map(Selection::field).map(str::to_owned));
         chain.indexes().for_each(|index| self.visit(index));
         if self.local.iter().any(|local| local == chain.name) {
             return;
         }
-        self.variables.extend(VARIABLES.iter().find(|name| **name == chain.name).map(|name| Cow::Borrowed(*name)));
+        self.references
+            .variables
+            .extend(VARIABLES.iter().find(|name| **name == chain.name).map(|name| Cow::Borrowed(*name)));
         self.check_parts_of_answer(chain);
         if !self.site.has_variable(chain.name) {
             if !TYPES.contains(&chain.name) && !self.is_let(chain.name) {

@@ -46,7 +46,7 @@ impl Checker<'_> {
         self.check_answer(chain, fields.get(1));
         let Some(name) = fields.first() else { return };
         if known.iter().any(|known| known == name) {
-            self.variables.insert(format!("{STEPS}.{name}").into());
+            self.references.variables.insert(format!("{STEPS}.{name}").into());
         } else if self.site.scope != Scope::Anywhere {
             let hint = did_you_mean_or_known(name, known.iter().map(String::as_str));
             self.refuse(chain.root, format!("no step before this one is called `{name}`{hint}"));
@@ -58,7 +58,7 @@ impl Checker<'_> {
         let fields = chain.fields();
         match self.site.scope.refusal(&fields) {
             Some(message) => self.refuse(chain.root, message),
-            None => self.fields.insert(fields.into_iter().map(str::to_owned).collect()),
+            None => self.references.fields.insert(fields.into_iter().map(str::to_owned).collect()),
         }
     }
 
@@ -68,7 +68,9 @@ impl Checker<'_> {
         if let Some(message) = self.site.names.desired.refusal(&fields) {
             self.refuse(chain.root, message);
         }
-        self.variables.insert(fields.first().map_or(EVERY_KEY.into(), |key| format!("{DESIRED}.{key}").into()));
+        self.references
+            .variables
+            .insert(fields.first().map_or(EVERY_KEY.into(), |key| format!("{DESIRED}.{key}").into()));
     }
 
     /// Checks that the observed state can have the selected field.
@@ -98,7 +100,7 @@ impl Checker<'_> {
         match chain.fields().first() {
             None => self.refuse(chain.root, "write secrets and the name of one: secrets.password"),
             Some(name) if known.iter().any(|known| known == name) => {
-                self.variables.insert(format!("{SECRETS}.{name}").into());
+                self.references.variables.insert(format!("{SECRETS}.{name}").into());
             }
             Some(name) => {
                 let hint = did_you_mean_or_known(name, known.iter().map(String::as_str));
@@ -141,7 +143,7 @@ impl Checker<'_> {
             self.refuse(chain.root, message);
         }
         if field.is_none_or(|field| field == ANSWER_HEADERS) {
-            self.variables.insert(Cow::Borrowed(HEADERS));
+            self.references.variables.insert(Cow::Borrowed(HEADERS));
         }
     }
 

@@ -1,7 +1,5 @@
 //! One CEL expression: compiled and checked when its target loads, evaluated for each object.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cel::Context;
@@ -9,12 +7,12 @@ use cel::common::ast::{Expr, IdedExpr, operators};
 use cel::common::value::Val;
 use serde_json::Value;
 
-use crate::cel::check::check;
 use crate::cel::check::mistake::{ANSWERS, Mistake, parts_without_answer};
 use crate::cel::check::origin::Origin;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::trace::origin_of;
 use crate::cel::check::variables::{Bound, CORRECTION, DIFFERS, ITEM, SECRETS, SELF, STEPS, Variables};
+use crate::cel::check::{References, check};
 use crate::cel::evaluation::constants::{MAX_COST, PARSE_STACK_BYTES, STACK_BYTES_PER_LEVEL};
 use crate::cel::evaluation::convert::{Allowance, bytes, cause, json, json_type, missing, no_bytes, no_fields};
 use crate::cel::evaluation::cost::Cost;
@@ -30,10 +28,7 @@ use drift_api::object::field_paths::FieldPaths;
 pub struct Expression {
     site: Site,
     form: Form,
-    /// Field names written in the expression. Only they are repeated in errors.
-    names: BTreeSet<String>,
-    fields: FieldPaths,
-    variables: BTreeSet<Cow<'static, str>>,
+    references: References,
     /// The parts of answers to earlier steps, and the secrets, in its value. Boxed: few expressions read any.
     origin: Option<Box<Origin>>,
 }
@@ -81,26 +76,25 @@ impl Expression {
         let mark = take_mark(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal)])?;
         site.names.replace(&mut expression).map_err(|refusal| vec![TemplateError::new(0, refusal.to_string())])?;
         let origin = stacker::grow(PARSE_STACK_BYTES, || origin_of(&expression));
-        let checked = stacker::grow(PARSE_STACK_BYTES, || check(&mut expression, &info, site))?;
+        let references = stacker::grow(PARSE_STACK_BYTES, || check(&mut expression, &info, site))?;
         let form = as_path(&expression, site).unwrap_or_else(|| {
             let stack = depth(&expression) * STACK_BYTES_PER_LEVEL;
             Form::Cel(expression, stack)
         });
-        let (names, fields, variables) = (checked.names, checked.fields, checked.variables);
-        let is_needed = [STEPS, ITEM, SECRETS].iter().any(|variable| variables.contains(*variable));
+        let is_needed = [STEPS, ITEM, SECRETS].iter().any(|variable| references.variables.contains(*variable));
         let origin = is_needed.then(|| Box::new(origin));
-        Ok((mark, Self { site: site.clone(), form, names, fields, variables, origin }))
+        Ok((mark, Self { site: site.clone(), form, references, origin }))
     }
 
     /// The fields under `self` that it reads.
     #[must_use]
     pub fn fields(&self) -> &FieldPaths {
-        &self.fields
+        &self.references.fields
     }
 
     /// The field names written in it.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
+        self.references.names.iter().map(String::as_str)
     }
 
     /// Returns the parts of answers and the secrets in its value. `None` if it reads no answer to an earlier step, no
@@ -111,7 +105,7 @@ impl Expression {
 
     /// Returns the names of the secrets that it reads.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.variables.iter().filter_map(|variable| variable.strip_prefix(SECRETS)?.strip_prefix('.'))
+        self.references.variables.iter().filter_map(|variable| variable.strip_prefix(SECRETS)?.strip_prefix('.'))
     }
 
     /// Returns the fields that it selects on a variable, if it does nothing else.
@@ -124,7 +118,7 @@ impl Expression {
 
     /// Returns true if it reads a variable of the language, or a secret by its name (`secrets.password`).
     pub(crate) fn reads(&self, variable: &str) -> bool {
-        self.variables.contains(variable)
+        self.references.variables.contains(variable)
     }
 
     /// Returns true if it is always false when this is the only key of the desired state that differs, for any
@@ -133,7 +127,7 @@ impl Expression {
         let differs = Value::from(vec![key]);
         let variables = Variables { differs: Some(&differs), ..Variables::of_object(&Value::Null) };
         // Other variables have no known value here. One false condition of several is enough.
-        if self.variables.iter().all(|variable| variable == DIFFERS) {
+        if self.references.variables.iter().all(|variable| variable == DIFFERS) {
             return self.evaluate_bool(&variables) == Ok(false);
         }
         let Form::Cel(expression, stack) = &self.form else { return false };
@@ -229,7 +223,7 @@ impl Expression {
     /// Attributes an evaluation error to the object or to the response.
     #[must_use]
     pub fn attribute(&self, error: EvaluationError, object: &Value) -> Mistake {
-        if !self.variables.iter().any(|variable| ANSWERS.contains(&&**variable)) {
+        if !self.references.variables.iter().any(|variable| ANSWERS.contains(&&**variable)) {
             return Mistake::OfObject(error);
         }
         Mistake::attribute(self.own_mistake(object), error)
@@ -247,7 +241,7 @@ impl Expression {
                     parts_without_answer(expression).into_iter().find_map(fail)
                 };
                 let error = in_context(*stack, &variables, &Arc::default(), find)?;
-                Some(self.site.error(cause(&error, &self.names)))
+                Some(self.site.error(cause(&error, &self.references.names)))
             }
         }
     }
@@ -279,7 +273,7 @@ impl Expression {
     ) -> Result<T, EvaluationError> {
         let evaluated = in_context(stack, variables, cost, |context| {
             cel::Value::resolve_val(expression, context)
-                .map_err(|error| cause(&error, &self.names))
+                .map_err(|error| cause(&error, &self.references.names))
                 .and_then(|value| convert(value.as_ref()))
         });
         match cost.is_exhausted() {
