@@ -330,6 +330,22 @@ fn deep_expressions_are_refused_before_they_overflow_a_stack() {
 }
 
 #[test]
+fn the_deepest_json_is_converted_on_a_small_stack() {
+    // serde_json parses at most 128 levels. A thread of the runtime has 2 MiB.
+    let deep: Value =
+        serde_json::from_str(&("[".repeat(60) + &"{\"a\":".repeat(60) + "1" + &"}".repeat(60) + &"]".repeat(60)))
+            .unwrap();
+    let convert = move || {
+        let object = json!({"spec": {"deep": deep}});
+        for source in ["dyn(self.spec.deep)", "json.text(self.spec.deep)", "json.parse(json.text(self.spec.deep))"] {
+            let expression = compile(source, Scope::Object).unwrap();
+            assert!(expression.evaluate(&Variables::of_object(&object)).is_ok(), "{source}");
+        }
+    };
+    std::thread::Builder::new().stack_size(1024 * 1024).spawn(convert).unwrap().join().unwrap();
+}
+
+#[test]
 fn the_plain_path_and_cel_agree() {
     for path in [
         "self.spec.map",
