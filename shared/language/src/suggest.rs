@@ -28,6 +28,14 @@ pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) ->
     nearest(word, known).map(|near| format!(": did you mean `{near}`?")).unwrap_or_default()
 }
 
+/// `: did you mean …?`, or the list of the known words.
+pub(crate) fn did_you_mean_or_known<'k>(word: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> String {
+    match nearest(word, known.clone()) {
+        Some(near) => format!(": did you mean `{near}`?"),
+        None => format!("; known: {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -214,6 +214,8 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
         ("1 in self.spec.secret", "no `in` for int and string"),
         ("int(self.spec.secret)", "int cannot take this value"),
         ("json.parse(self.spec.secret)", "json.parse: the text is no JSON"),
+        ("json.parse(self.spec.n)", "no `json.parse` for int"),
+        ("self.spec.secret.indexOf('h', 9)", "indexOf: out of range"),
         ("without(self.spec, 'a')", "without: needs a map and a list of its keys, which are texts"),
         ("without(self.spec, [1])", "without: needs a map and a list of its keys, which are texts"),
         ("merge(self.spec.secret, {})", "merge: needs two maps whose keys are texts"),
@@ -240,6 +242,7 @@ fn a_failed_evaluation_names_what_is_written_and_no_value() {
         ("self.spec.secret.find('(' + '')", "pattern: invalid, or too large when compiled"),
         ("json.text(self.spec.?absent)", "json.text: the optional has no value"),
         ("json.text({1: 2})", "json.text: a key of the map is no text"),
+        ("json.text([0.0 / 0.0])", "json.text: the result is no finite number"),
         ("json.text(bytes('a'))", "json.text: the result is bytes; write string(…) or base64.encode(…) around it"),
     ];
     for (source, expected) in table {
@@ -324,6 +327,22 @@ fn deep_expressions_are_refused_before_they_overflow_a_stack() {
         let expression = compile(&source, Scope::Object).unwrap();
         assert!(expression.evaluate(&Variables::of_object(&object)).is_ok(), "{source}");
     }
+}
+
+#[test]
+fn the_deepest_json_is_converted_on_a_small_stack() {
+    // serde_json parses at most 128 levels. A thread of the runtime has 2 MiB.
+    let deep: Value =
+        serde_json::from_str(&("[".repeat(60) + &"{\"a\":".repeat(60) + "1" + &"}".repeat(60) + &"]".repeat(60)))
+            .unwrap();
+    let convert = move || {
+        let object = json!({"spec": {"deep": deep}});
+        for source in ["dyn(self.spec.deep)", "json.text(self.spec.deep)", "json.parse(json.text(self.spec.deep))"] {
+            let expression = compile(source, Scope::Object).unwrap();
+            assert!(expression.evaluate(&Variables::of_object(&object)).is_ok(), "{source}");
+        }
+    };
+    std::thread::Builder::new().stack_size(1024 * 1024).spawn(convert).unwrap().join().unwrap();
 }
 
 #[test]
@@ -478,6 +497,25 @@ fn a_rule_must_be_true_or_false() {
     assert_eq!(error.cause, "the optional has no value; write .orValue(false)");
     let refused = Expression::parse("a ${self.spec.on}", &Site::new("here", Scope::Object)).unwrap_err();
     assert_eq!(refused[0].message, "write one \"${…}\" and nothing around it");
+}
+
+#[test]
+fn a_when_is_false_where_one_condition_is() {
+    for (when, is_false) in [
+        ("'a' in differs", true),
+        ("'b' in differs", false),
+        ("'a' in differs && self.spec.x == 1", true),
+        ("self.spec.x == 1 && 'a' in differs", true),
+        ("self.spec.x == 1 && ('a' in differs && self.spec.y == 1)", true),
+        ("differs.exists(key, key == 'a')", true),
+        ("'a' in differs || self.spec.x == 1", false),
+        ("!('a' in differs && self.spec.x == 1)", false),
+        ("'b' in differs && self.spec.x == 1", false),
+        ("self.spec.x == 1", false),
+    ] {
+        let when = compile(when, Scope::Correction).unwrap();
+        assert_eq!(when.is_false_where_differs("b"), is_false, "{when:?}");
+    }
 }
 
 fn text(template: &str) -> Result<String, String> {

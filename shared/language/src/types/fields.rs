@@ -4,21 +4,22 @@ use std::rc::Rc;
 
 use cel::common::ast::{Expr, IdedExpr};
 
-use crate::types::infer::{Found, Inference, first, parent};
-use crate::types::kind_schema::{Field, Place, Type};
+use crate::cel::syntax::tree::Selection;
+use crate::types::infer::{Finding, Inference, first};
+use crate::types::kind_schema::{Field, ObjectSchema, Type};
 use crate::types::spelling::{spelled, with_optionals};
 
 impl<'s, 'e> Inference<'s, 'e> {
     /// Reads a field that must be there.
     pub(super) fn select(&mut self, at: &'e IdedExpr, operand: Type<'s>, field: &str) -> Type<'s> {
         match operand {
-            Type::Object(place) => self.field(at, &place, field, true),
+            Type::Object(object) => self.field(at, &object, field, true),
             Type::Optional(inner) => Type::Optional(Box::new(self.optional_field(at, *inner, field))),
             Type::Map(values) => *values,
             Type::Bool | Type::Number | Type::Text => {
                 if let Some(described) = operand.described() {
-                    let of =
-                        parent(at).and_then(spelled).map_or_else(String::new, |of| format!("`{of}` is {described}: "));
+                    let of = Selection::of(at).and_then(|selection| spelled(selection.operand));
+                    let of = of.map_or_else(String::new, |of| format!("`{of}` is {described}: "));
                     self.report(at, format!("{of}{described} has no field `{field}`"));
                 }
                 Type::Any
@@ -30,17 +31,17 @@ impl<'s, 'e> Inference<'s, 'e> {
     /// Reads a field that may be missing.
     pub(super) fn optional_field(&mut self, at: &'e IdedExpr, operand: Type<'s>, field: &str) -> Type<'s> {
         match operand {
-            Type::Object(place) => self.field(at, &place, field, false),
+            Type::Object(object) => self.field(at, &object, field, false),
             Type::Map(values) => *values,
             Type::Optional(inner) => self.optional_field(at, *inner, field),
             _ => Type::Any,
         }
     }
 
-    fn field(&mut self, at: &'e IdedExpr, place: &Rc<Place<'s>>, field: &str, is_needed: bool) -> Type<'s> {
-        let path = place.path_of(field);
-        self.read.insert(place.path_of("*"));
-        match self.kind.field(place, field) {
+    fn field(&mut self, at: &'e IdedExpr, object: &Rc<ObjectSchema<'s>>, field: &str, is_needed: bool) -> Type<'s> {
+        let path = object.path_of(field);
+        self.read.insert(object.path_of("*"));
+        match self.kind.field(object, field) {
             Field::Open => Type::Any,
             Field::Unknown(hint) => {
                 // Fields outside of lists are checked when the target loads too, and reported from there.
@@ -50,7 +51,7 @@ impl<'s, 'e> Inference<'s, 'e> {
                 Type::Any
             }
             Field::Declared(of_field, may_lack) => {
-                if may_lack && is_needed && !self.is_assumed(place, &path) {
+                if may_lack && is_needed && !self.is_assumed(object, &path) {
                     self.report_optional(at, &path);
                 }
                 of_field
@@ -58,11 +59,11 @@ impl<'s, 'e> Inference<'s, 'e> {
         }
     }
 
-    fn is_assumed(&self, place: &Place<'s>, path: &str) -> bool {
+    fn is_assumed(&self, object: &ObjectSchema<'s>, path: &str) -> bool {
         let is_below = |told: &String| {
             path.strip_prefix(told.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
-        self.assumed.contains(path) || self.assumed.contains(&place.path_of("*")) || self.told.iter().any(is_below)
+        self.assumed.contains(path) || self.assumed.contains(&object.path_of("*")) || self.told.iter().any(is_below)
     }
 
     fn report_optional(&mut self, at: &'e IdedExpr, path: &str) {
@@ -84,7 +85,7 @@ impl<'s, 'e> Inference<'s, 'e> {
             self.kind.name,
             remedies.join(", ")
         );
-        self.found.push(Found { node: first(at).id, message, missing: Some(path.to_owned()) });
+        self.found.push(Finding { node: first(at).id, message, missing: Some(path.to_owned()) });
     }
 
     /// Notes that the expression asks for a field, and so for all fields around it.
@@ -93,14 +94,14 @@ impl<'s, 'e> Inference<'s, 'e> {
         while let Type::Optional(inner) = operand {
             operand = inner;
         }
-        if let Type::Object(place) = operand {
-            let path = place.path_of(field);
+        if let Type::Object(object) = operand {
+            let path = object.path_of(field);
             let ends = path.match_indices('.').map(|(at, _)| path[..at].to_owned());
             self.tested.extend(ends);
             self.tested.insert(path);
             // An object without one field then has another.
-            if place.least_properties() > 0 {
-                self.tested.insert(place.path_of("*"));
+            if object.least_properties() > 0 {
+                self.tested.insert(object.path_of("*"));
             }
         }
     }

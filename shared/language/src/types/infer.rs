@@ -4,14 +4,15 @@
 
 use std::collections::BTreeSet;
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use crate::cel::SELF;
-use crate::cel::check::chain::text;
+use crate::cel::functions::table::Kind;
+use crate::cel::syntax::tree::{Key, Mode, Selection, children};
 use crate::types::kind_schema::{KindSchema, Type};
 
 /// A mistake in an expression.
-pub(super) struct Found {
+pub(super) struct Finding {
     /// The identifier of the node that it is about.
     pub(super) node: u64,
     pub(super) message: String,
@@ -29,7 +30,7 @@ pub(super) struct Inference<'s, 'e> {
     pub(super) tested: BTreeSet<String>,
     /// The objects of which a field was read: `spec.*`.
     pub(super) read: BTreeSet<String>,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<Finding>,
     /// Fields that were reported in this expression.
     pub(super) told: BTreeSet<String>,
     /// True while tests are only collected.
@@ -58,50 +59,39 @@ impl<'s, 'e> Inference<'s, 'e> {
     /// Returns the type of an expression.
     pub(super) fn infer(&mut self, expression: &'e IdedExpr) -> Type<'s> {
         let around = self.chain.take();
-        if is_step(expression) {
-            self.chain = around.or(Some(expression));
-        }
-        let inferred = match &expression.expr {
-            Expr::Literal(literal) => of_literal(literal),
-            Expr::Ident(name) => self.variable(name),
-            Expr::Select(select) => {
-                let operand = if select.test {
-                    self.without_reports(|inference| inference.infer(&select.operand))
-                } else {
-                    self.infer(&select.operand)
-                };
-                if select.test {
-                    self.test(&operand, &select.field);
-                    Type::Bool
-                } else {
-                    self.select(expression, operand, &select.field)
-                }
+        let inferred = match Selection::of(expression) {
+            Some(selection) => {
+                self.chain = around.or(Some(expression));
+                self.selection(expression, &selection)
             }
-            Expr::List(list) => {
-                let items = list.elements.iter().map(|item| self.infer(item)).fold(Type::Nothing, Type::or);
-                Type::List(Box::new(if list.optional_indices.is_empty() { items } else { Type::Any }))
-            }
-            Expr::Map(map) => {
-                for entry in &map.entries {
-                    if let EntryExpr::MapEntry(entry) = &entry.expr {
-                        self.infer(&entry.key);
-                        self.infer(&entry.value);
-                    }
-                }
-                Type::Map(Box::new(Type::Any))
-            }
-            Expr::Call(call) => self.call(expression, call),
-            Expr::Comprehension(comprehension) => self.comprehension(expression, comprehension),
-            Expr::Struct(_) | Expr::Unspecified => Type::Any,
+            None => self.node(expression),
         };
         self.chain = around;
         inferred
     }
 
+    fn node(&mut self, expression: &'e IdedExpr) -> Type<'s> {
+        match &expression.expr {
+            Expr::Literal(literal) => of_literal(literal),
+            Expr::Ident(name) => self.variable(name),
+            Expr::List(list) => {
+                let items = list.elements.iter().map(|item| self.infer(item)).fold(Type::Nothing, Type::or);
+                Type::List(Box::new(if list.optional_indices.is_empty() { items } else { Type::Any }))
+            }
+            Expr::Map(_) => {
+                children(expression).into_iter().for_each(|child| drop(self.infer(child)));
+                Type::Map(Box::new(Type::Any))
+            }
+            Expr::Call(call) => self.call(expression, call),
+            Expr::Comprehension(comprehension) => self.comprehension(expression, comprehension),
+            Expr::Select(_) | Expr::Struct(_) | Expr::Unspecified => Type::Any,
+        }
+    }
+
     /// Notes a mistake.
     pub(super) fn report(&mut self, at: &IdedExpr, message: String) {
         if !self.is_silent {
-            self.found.push(Found { node: first(at).id, message, missing: None });
+            self.found.push(Finding { node: first(at).id, message, missing: None });
         }
     }
 
@@ -144,32 +134,29 @@ impl<'s, 'e> Inference<'s, 'e> {
                 self.needs_bool(right, &of_right);
                 Type::Bool
             }
-            (operators::INDEX, [operand, index]) => {
-                let of_operand = self.infer(operand);
-                match text(index) {
-                    Some(field) => self.select(expression, of_operand, field),
-                    None => {
-                        self.infer_apart(index);
-                        item_of(of_operand)
-                    }
-                }
-            }
-            (operators::OPT_SELECT | operators::OPT_INDEX, [operand, index]) => {
-                let of_operand = self.infer(operand);
-                let found = match text(index) {
-                    Some(field) => {
-                        self.test(&of_operand, field);
-                        self.optional_field(expression, of_operand, field)
-                    }
-                    None => {
-                        self.infer_apart(index);
-                        item_of(of_operand)
-                    }
-                };
-                Type::Optional(Box::new(found))
-            }
             _ => self.function(expression, call),
         }
+    }
+
+    fn selection(&mut self, at: &'e IdedExpr, selection: &Selection<'e>) -> Type<'s> {
+        let infer = |inference: &mut Self| inference.infer(selection.operand);
+        let operand = if selection.mode == Mode::Test { self.without_reports(infer) } else { infer(self) };
+        let found = match (selection.key, selection.mode) {
+            (Key::Field(field), Mode::Plain) => self.select(at, operand, field),
+            (Key::Field(field), Mode::Optional) => {
+                self.test(&operand, field);
+                self.optional_field(at, operand, field)
+            }
+            (Key::Field(field), Mode::Test) => {
+                self.test(&operand, field);
+                Type::Bool
+            }
+            (Key::Index(index), _) => {
+                self.infer_apart(index);
+                item_of(operand)
+            }
+        };
+        if selection.mode == Mode::Optional { Type::Optional(Box::new(found)) } else { found }
     }
 
     fn infer_apart(&mut self, expression: &'e IdedExpr) -> Type<'s> {
@@ -198,7 +185,7 @@ impl<'s, 'e> Inference<'s, 'e> {
     fn comprehension(&mut self, at: &'e IdedExpr, comprehension: &'e ComprehensionExpr) -> Type<'s> {
         let outside = self.assumed.clone();
         let range = self.infer(&comprehension.iter_range);
-        if let Some(described) = range.described().filter(|_| range.is_none_of(&["a list", "a map"])) {
+        if let Some(described) = range.described().filter(|_| range.is_none_of(&[Kind::List, Kind::Map])) {
             self.report(at, format!("a loop needs a list or a map, and this is {described}"));
         }
         // What a filter tests holds for the items that it leaves.
@@ -232,32 +219,15 @@ impl<'s, 'e> Inference<'s, 'e> {
     }
 }
 
-/// Returns true for a field or item of something else.
-fn is_step(expression: &IdedExpr) -> bool {
-    parent(expression).is_some()
-}
-
-/// Returns the value that a field or item is selected on.
-pub(super) fn parent(expression: &IdedExpr) -> Option<&IdedExpr> {
-    match &expression.expr {
-        Expr::Select(select) => Some(&select.operand),
-        Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
-            (operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT, [operand, _]) => Some(operand),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 /// Returns the first node of an expression as it is written.
 pub(super) fn first(expression: &IdedExpr) -> &IdedExpr {
-    match &expression.expr {
-        Expr::Select(select) => first(&select.operand),
-        Expr::Call(CallExpr { target: Some(target), .. }) => first(target),
-        Expr::Call(call) if !call.func_name.starts_with(char::is_alphabetic) => {
-            call.args.first().map_or(expression, first)
-        }
-        Expr::Comprehension(comprehension) => first(&comprehension.iter_range),
+    let begins_itself = match &expression.expr {
+        Expr::Call(call) => call.target.is_none() && call.func_name.starts_with(char::is_alphabetic),
+        Expr::Select(_) | Expr::Comprehension(_) => false,
+        _ => true,
+    };
+    match children(expression).first() {
+        Some(child) if !begins_itself => first(child),
         _ => expression,
     }
 }

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use crate::cel::functions::table::Kind;
 use crate::suggest::did_you_mean;
 
 /// The type of a value in an expression.
@@ -27,13 +28,13 @@ pub(super) enum Type<'s> {
     /// A map with any keys.
     Map(Box<Type<'s>>),
     /// A map with the fields of a schema.
-    Object(Rc<Place<'s>>),
+    Object(Rc<ObjectSchema<'s>>),
     Optional(Box<Type<'s>>),
 }
 
 /// An object in the schema.
 #[derive(Debug)]
-pub(super) struct Place<'s> {
+pub(super) struct ObjectSchema<'s> {
     schema: &'s Value,
     /// The path from the root: `spec.members[]`. Empty for the root.
     path: String,
@@ -82,40 +83,40 @@ static METADATA: LazyLock<Value> = LazyLock::new(|| {
 impl<'s> KindSchema<'s> {
     /// Returns the type of the whole object.
     pub(super) fn object(self) -> Type<'s> {
-        Type::Object(Rc::new(Place { schema: self.root, path: String::new(), rules: rules_of(self.root) }))
+        Type::Object(Rc::new(ObjectSchema { schema: self.root, path: String::new(), rules: rules_of(self.root) }))
     }
 
     /// Looks up a field of an object.
-    pub(super) fn field(self, place: &Place<'s>, name: &str) -> Field<'s> {
-        let path = place.path_of(name);
+    pub(super) fn field(self, object: &ObjectSchema<'s>, name: &str) -> Field<'s> {
+        let path = object.path_of(name);
         match path.as_str() {
             "apiVersion" | "kind" => return Field::Declared(Type::Text, false),
             "metadata" => return Field::Declared(self.type_of(&METADATA, path, ""), false),
             _ => {}
         }
-        let properties = place.schema.get("properties").and_then(Value::as_object);
+        let properties = object.schema.get("properties").and_then(Value::as_object);
         let Some(written) = properties.and_then(|properties| properties.get(name)) else {
             return match properties {
-                Some(known) if is_closed(place.schema) => {
+                Some(known) if is_closed(object.schema) => {
                     Field::Unknown(did_you_mean(name, known.keys().map(String::as_str)))
                 }
                 _ => Field::Open,
             };
         };
         let schema = self.resolve(written);
-        let is_optional = self.may_lack(place, name, &path, [written, schema]);
-        Field::Declared(self.type_of(schema, path, &place.rules), is_optional)
+        let is_optional = self.may_lack(object, name, &path, [written, schema]);
+        Field::Declared(self.type_of(schema, path, &object.rules), is_optional)
     }
 
     /// Returns true if the schema certainly lets an object lack this field.
-    fn may_lack(self, place: &Place<'s>, name: &str, path: &str, schemas: [&Value; 2]) -> bool {
-        let required = place.schema.get("required").and_then(Value::as_array);
+    fn may_lack(self, object: &ObjectSchema<'s>, name: &str, path: &str, schemas: [&Value; 2]) -> bool {
+        let required = object.schema.get("required").and_then(Value::as_array);
         let is_required = required.is_some_and(|required| required.iter().any(|one| one == name));
         let has_default = schemas.iter().any(|schema| schema.get("default").is_some() || is_nullable(schema));
         // Generated definitions do not require the spec, and no object comes without one.
         let is_always_there = path == "spec" || path.starts_with("metadata.");
-        let is_certain = is_required || has_default || is_always_there || place.has_all_properties();
-        self.is_complete && !is_certain && !names(&place.rules, name)
+        let is_certain = is_required || has_default || is_always_there || object.has_all_properties();
+        self.is_complete && !is_certain && !names(&object.rules, name)
     }
 
     fn type_of(self, schema: &'s Value, path: String, rules: &str) -> Type<'s> {
@@ -135,7 +136,7 @@ impl<'s> KindSchema<'s> {
             }
             Some("object") if schema.get("properties").is_some() => {
                 let rules = format!("{rules}{}", rules_of(schema));
-                Type::Object(Rc::new(Place { schema, path, rules }))
+                Type::Object(Rc::new(ObjectSchema { schema, path, rules }))
             }
             Some("object") => match schema.get("additionalProperties") {
                 Some(values) => Type::Map(Box::new(self.type_of(values, format!("{path}{{}}"), rules))),
@@ -160,7 +161,7 @@ impl<'s> KindSchema<'s> {
     }
 }
 
-impl Place<'_> {
+impl ObjectSchema<'_> {
     /// Returns the path of a field of this object.
     pub(super) fn path_of(&self, field: &str) -> String {
         if self.path.is_empty() { field.to_owned() } else { format!("{}.{field}", self.path) }
@@ -179,28 +180,45 @@ impl Place<'_> {
 }
 
 impl Type<'_> {
-    /// Describes a certain type; `None` if it is not certain.
-    pub(super) const fn described(&self) -> Option<&'static str> {
+    pub(super) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Bool => Self::Bool,
+            Kind::Bytes => Self::Bytes,
+            Kind::List => Self::List(Box::new(Self::Any)),
+            Kind::Map => Self::Map(Box::new(Self::Any)),
+            Kind::Number => Self::Number,
+            Kind::Text => Self::Text,
+            Kind::Time => Self::Time,
+        }
+    }
+
+    /// Returns the kind of a certain type; `None` if it is not certain.
+    const fn kind(&self) -> Option<Kind> {
         Some(match self {
             Self::Any | Self::Nothing | Self::Optional(_) => return None,
-            Self::Bool => "true or false",
-            Self::Number => "a number",
-            Self::Text => "a text",
-            Self::Bytes => "bytes",
-            Self::Time => "a time",
-            Self::List(_) => "a list",
-            Self::Map(_) | Self::Object(_) => "a map",
+            Self::Bool => Kind::Bool,
+            Self::Number => Kind::Number,
+            Self::Text => Kind::Text,
+            Self::Bytes => Kind::Bytes,
+            Self::Time => Kind::Time,
+            Self::List(_) => Kind::List,
+            Self::Map(_) | Self::Object(_) => Kind::Map,
         })
+    }
+
+    /// Describes a certain type; `None` if it is not certain.
+    pub(super) fn described(&self) -> Option<&'static str> {
+        self.kind().map(Kind::described)
     }
 
     /// Returns true if both are certain and no value has both types.
     pub(super) fn excludes(&self, other: &Self) -> bool {
-        matches!((self.described(), other.described()), (Some(left), Some(right)) if left != right)
+        matches!((self.kind(), other.kind()), (Some(left), Some(right)) if left != right)
     }
 
     /// Returns true if it is certain and none of these.
-    pub(super) fn is_none_of(&self, wanted: &[&str]) -> bool {
-        self.described().is_some_and(|described| !wanted.contains(&described))
+    pub(super) fn is_none_of(&self, wanted: &[Kind]) -> bool {
+        self.kind().is_some_and(|kind| !wanted.contains(&kind))
     }
 
     /// Returns the type of a value that is one or the other.
@@ -211,9 +229,7 @@ impl Type<'_> {
             (Self::Optional(left), Self::Optional(right)) => Self::Optional(Box::new(left.or(*right))),
             (Self::Map(left), Self::Map(right)) => Self::Map(Box::new(left.or(*right))),
             (Self::Object(left), Self::Object(right)) if left.path == right.path => Self::Object(left),
-            (left @ (Self::Bool | Self::Number | Self::Text | Self::Bytes), right)
-                if left.described() == right.described() =>
-            {
+            (left @ (Self::Bool | Self::Number | Self::Text | Self::Bytes), right) if left.kind() == right.kind() => {
                 left
             }
             _ => Self::Any,

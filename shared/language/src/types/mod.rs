@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use cel::common::ast::{IdedExpr, SourceInfo};
 
 use crate::cel::Names;
-use crate::cel::syntax::parse_source;
+use crate::cel::syntax::{characters_before, parse_source, start_of};
 use crate::cel::{Piece, pieces};
 use crate::types::infer::Inference;
 use crate::yaml::{Content, Entry, Node, parse};
@@ -206,8 +206,7 @@ impl Check<'_> {
             let mut inference = Inference::new(self.kind, assumed.clone());
             inference.infer(&expression);
             for found in inference.found {
-                let start = info.offset_for(found.node).and_then(|(start, _)| usize::try_from(start).ok()).unwrap_or(0);
-                let before = info.source.get(..start).map_or(0, |before| before.chars().count());
+                let before = characters_before(start_of(found.node, &info), &info);
                 let at = node.locate(self.document, offset + before);
                 let mistake = TypeMistake { place: (at.line, at.column), message: found.message };
                 self.found.push((mistake, found.missing));

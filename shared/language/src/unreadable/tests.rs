@@ -90,6 +90,7 @@ fn a_body_without_the_field_is_good() {
         "merge(without(steps.look.body, ['x', 'login']), {'apiKey': secrets.apiKey})",
         "{'host': desired.host, 'pool': steps.look.body.pool}",
         "{'host': desired.host, 'count': size(steps.look.body)}",
+        "{'new': steps.look.body.apiKey.startsWith('x'), 'at': steps.look.text.indexOf('x')}",
         "{'ids': steps.look.body.items.map(i, i.id)}",
         "steps.look.body.exists(k, k == 'a') ? desired : {'host': 'b'}",
         "steps.look.status == 200 ? desired : {'host': steps.look.headers.etag}",

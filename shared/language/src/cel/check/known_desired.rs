@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cel::check::variables::DESIRED;
-use crate::suggest::nearest;
+use crate::suggest::did_you_mean_or_known;
 
 /// Static knowledge of the desired state when a correction is compiled.
 #[derive(Debug, Default)]
@@ -31,24 +31,25 @@ pub(crate) enum Shape {
 
 impl KnownDesired {
     /// Returns the reason why a path below `desired` cannot exist, or `None` if it may exist.
-    pub(in crate::cel) fn refusal(&self, path: &[String]) -> Option<String> {
+    pub(in crate::cel) fn refusal(&self, path: &[&str]) -> Option<String> {
         self.desired.refusal(DESIRED, path)
     }
 
     /// Returns the reason why a text is never in `differs`.
     pub(in crate::cel) fn never_differs(&self, name: &str) -> Option<String> {
         let known = self.differing.as_ref().filter(|known| !known.contains(name))?;
-        Some(format!("`{name}` never differs: desired has no such key{}", among(name, known.iter())))
+        let hint = did_you_mean_or_known(name, known.iter().map(String::as_str));
+        Some(format!("`{name}` never differs: desired has no such key{hint}"))
     }
 }
 
 impl Shape {
     /// Returns the reason why a path below a variable of this shape cannot exist, or `None` if it may exist.
-    pub(in crate::cel) fn refusal(&self, variable: &str, path: &[String]) -> Option<String> {
+    pub(in crate::cel) fn refusal(&self, variable: &str, path: &[&str]) -> Option<String> {
         let mut here = self;
         for (depth, name) in path.iter().enumerate() {
             let Shape::Map(fields) = here else { return None };
-            here = match fields.get(name) {
+            here = match fields.get(*name) {
                 Some(Shape::Ignored) => {
                     return Some(format!(
                         "{variable}.{} is ignored by compare.rules, and so not there in a correction",
@@ -57,21 +58,13 @@ impl Shape {
                 }
                 Some(below) => below,
                 None => {
-                    let place = std::iter::once(variable).chain(path[..depth].iter().map(String::as_str));
-                    let place = place.collect::<Vec<_>>().join(".");
-                    return Some(format!("{place} has no `{name}`{}", among(name, fields.keys())));
+                    let place = [&[variable][..], &path[..depth]].concat().join(".");
+                    let hint = did_you_mean_or_known(name, fields.keys().map(String::as_str));
+                    return Some(format!("{place} has no `{name}`{hint}"));
                 }
             };
         }
         None
-    }
-}
-
-/// Suggests the nearest key, or lists all keys.
-fn among<'k>(name: &str, known: impl Iterator<Item = &'k String> + Clone) -> String {
-    match nearest(name, known.clone().map(String::as_str)) {
-        Some(near) => format!(": did you mean `{near}`?"),
-        None => format!("; known: {}", known.map(String::as_str).collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -99,8 +92,7 @@ mod tests {
             ),
         ];
         for (path, expected) in table {
-            let path: Vec<_> = path.iter().map(|name| (*name).to_owned()).collect();
-            assert_eq!(desired.refusal(&path).as_deref(), expected, "{path:?}");
+            assert_eq!(desired.refusal(path).as_deref(), expected, "{path:?}");
         }
         assert_eq!(desired.never_differs("anything"), None, "an object decides");
     }

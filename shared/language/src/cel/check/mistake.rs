@@ -3,16 +3,14 @@
 //! A part that is always evaluated and does not read the response cannot fail because of it. If such a part fails, the
 //! object or the target is at fault. Every other error is attributed to the response.
 
-use cel::common::ast::{EntryExpr, Expr, IdedExpr, operators};
+use cel::common::ast::{Expr, IdedExpr, operators};
 
 use crate::cel::check::site::EvaluationError;
 use crate::cel::check::variables::{ITEM, RESOURCE, RESPONSE, ROW, STEPS};
+use crate::cel::syntax::tree::children;
 
 /// Variables that come from a response.
 pub(in crate::cel) const ANSWERS: [&str; 5] = [RESPONSE, ITEM, ROW, RESOURCE, STEPS];
-
-/// Functions that evaluate their arguments only if the others leave the result open.
-const LAZY: [&str; 6] = [operators::LOGICAL_AND, operators::LOGICAL_OR, "or", "orValue", "optMap", "optFlatMap"];
 
 /// The origin of an evaluation error of a rule over a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,41 +47,21 @@ fn collect<'e>(expression: &'e IdedExpr, parts: &mut Vec<&'e IdedExpr>) {
         Expr::Call(call) => {
             call.target.iter().for_each(|target| collect(target, parts));
             let certain = match call.func_name.as_str() {
-                name if LAZY.contains(&name) => 0,
+                // Their arguments are evaluated only if the others leave the result open.
+                operators::LOGICAL_AND | operators::LOGICAL_OR | "or" | "orValue" => 0,
                 operators::CONDITIONAL => 1,
                 _ => call.args.len(),
             };
             call.args.iter().take(certain).for_each(|argument| collect(argument, parts));
         }
         Expr::Comprehension(loops) => collect(&loops.iter_range, parts),
-        other => below(other).into_iter().for_each(|below| collect(below, parts)),
+        _ => children(expression).into_iter().for_each(|child| collect(child, parts)),
     }
 }
 
 fn reads_answer(expression: &IdedExpr) -> bool {
-    match &expression.expr {
-        Expr::Ident(name) => ANSWERS.contains(&name.as_str()),
-        other => below(other).into_iter().any(reads_answer),
-    }
-}
-
-fn below(expression: &Expr) -> Vec<&IdedExpr> {
-    match expression {
-        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
-        Expr::Comprehension(loops) => {
-            vec![&loops.iter_range, &loops.accu_init, &loops.loop_cond, &loops.loop_step, &loops.result]
-        }
-        Expr::List(list) => list.elements.iter().collect(),
-        Expr::Map(map) => {
-            let entries = map.entries.iter().filter_map(|entry| match &entry.expr {
-                EntryExpr::MapEntry(entry) => Some([&entry.key, &entry.value]),
-                EntryExpr::StructField(_) => None,
-            });
-            entries.flatten().collect()
-        }
-        Expr::Select(select) => vec![&*select.operand],
-        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Vec::new(),
-    }
+    let is_answer = matches!(&expression.expr, Expr::Ident(name) if ANSWERS.contains(&name.as_str()));
+    is_answer || children(expression).into_iter().any(reads_answer)
 }
 
 #[cfg(test)]
@@ -91,8 +69,7 @@ fn below(expression: &Expr) -> Vec<&IdedExpr> {
 mod tests {
     use serde_json::json;
 
-    use crate::cel::evaluation::function_names::MACROS;
-    use crate::cel::functions::table::{Called, FUNCTIONS};
+    use crate::cel::functions::table::{Called, FUNCTIONS, MACROS};
     use crate::cel::*;
 
     /// Every call of the language, with each argument in turn replaced by `MISSING`.

@@ -1,39 +1,14 @@
-//! Rewrites a parsed expression: measures its depth, and replaces cel's functions by our own.
+//! Rewrites a parsed expression: replaces cel's functions by our own.
 
-use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 use cel::common::types::CelInt;
 
-use crate::cel::check::chain::Chain;
 use crate::cel::evaluation::constants::MAP_COST;
 use crate::cel::evaluation::cost::COST;
 use crate::cel::evaluation::equal::{CONTAINS, EQUALS};
-use crate::cel::evaluation::function_names::OPERATORS;
 use crate::cel::evaluation::weight::{COPY, LOOP, READ, READ_ALL};
-use crate::cel::functions::charging;
-use crate::cel::functions::table::{Called, function};
-
-/// Nesting depth of operations.
-pub(in crate::cel) fn depth(expression: &IdedExpr) -> usize {
-    let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|below| depth(below)).max().unwrap_or(0);
-    1 + match &expression.expr {
-        Expr::Call(call) => deepest(&call.target.as_deref().into_iter().chain(&call.args).collect::<Vec<_>>()),
-        Expr::Comprehension(loops) => {
-            deepest(&[&loops.iter_range, &loops.accu_init, &loops.loop_cond, &loops.loop_step, &loops.result])
-        }
-        Expr::List(list) => deepest(&list.elements.iter().collect::<Vec<_>>()),
-        Expr::Map(map) => map
-            .entries
-            .iter()
-            .map(|entry| match &entry.expr {
-                EntryExpr::MapEntry(entry) => deepest(&[&entry.key, &entry.value]),
-                EntryExpr::StructField(_) => 0,
-            })
-            .max()
-            .unwrap_or(0),
-        Expr::Select(select) => depth(&select.operand),
-        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => 0,
-    }
-}
+use crate::cel::functions::table::{Callee, Function, OPERATORS};
+use crate::cel::syntax::tree::{Chain, children, children_mut};
 
 /// Operators that read their text or list operands completely.
 const READING: &[&str] = &[operators::GREATER, operators::GREATER_EQUALS, operators::LESS, operators::LESS_EQUALS];
@@ -48,42 +23,24 @@ const LIST_NODES: usize = 4;
 /// the others in charging functions. Everything else costs its number of nodes. `variables` are those that exist
 /// at this place.
 pub(in crate::cel) fn redirect(expression: &mut IdedExpr, variables: &[&str]) {
+    children_mut(expression).into_iter().for_each(|child| redirect(child, variables));
     let id = expression.id;
     match &mut expression.expr {
-        Expr::Call(call) => {
-            call.target.iter_mut().for_each(|target| redirect(target, variables));
-            call.args.iter_mut().for_each(|argument| redirect(argument, variables));
-            redirect_call(id, call, variables);
-        }
+        Expr::Call(call) => redirect_call(id, call, variables),
         Expr::Comprehension(loops) => {
-            redirect(&mut loops.iter_range, variables);
-            redirect(&mut loops.accu_init, variables);
-            redirect(&mut loops.loop_cond, variables);
-            redirect(&mut loops.loop_step, variables);
-            redirect(&mut loops.result, variables);
             let round = nodes(&loops.loop_cond) + nodes(&loops.loop_step) + 1;
             let round = LiteralValue::Int(CelInt::from(i64::try_from(round).unwrap_or(i64::MAX)));
             wrap(&mut loops.iter_range, LOOP, Some(IdedExpr { id, expr: Expr::Literal(round) }));
         }
-        Expr::List(list) => list.elements.iter_mut().for_each(|member| redirect_member(member, variables)),
-        Expr::Map(map) => {
-            for entry in &mut map.entries {
-                if let EntryExpr::MapEntry(entry) = &mut entry.expr {
-                    redirect_member(&mut entry.key, variables);
-                    redirect_member(&mut entry.value, variables);
-                }
-            }
-        }
-        Expr::Select(select) => redirect(&mut select.operand, variables),
-        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {}
+        Expr::List(_) | Expr::Map(_) => copy_unless_borrowed(children_mut(expression), variables),
+        _ => {}
     }
 }
 
-fn redirect_member(member: &mut IdedExpr, variables: &[&str]) {
-    redirect(member, variables);
-    if !is_borrowed(member, variables) {
-        wrap(member, COPY, None);
-    }
+/// Charges for the copies of values that an operation makes. A part of a variable is never copied.
+fn copy_unless_borrowed<'e>(values: impl IntoIterator<Item = &'e mut IdedExpr>, variables: &[&str]) {
+    let is_borrowed = |value: &IdedExpr| Chain::of(value).is_some_and(|chain| variables.contains(&chain.name));
+    values.into_iter().filter(|value| !is_borrowed(value)).for_each(|value| wrap(value, COPY, None));
 }
 
 fn redirect_call(id: u64, call: &mut CallExpr, variables: &[&str]) {
@@ -99,13 +56,7 @@ fn redirect_call(id: u64, call: &mut CallExpr, variables: &[&str]) {
         }
         // cel appends in place to the accumulator of a loop, if it finds exactly this call.
         operators::ADD if call.args.first().is_some_and(is_collected) => {}
-        _ if SELECTING.contains(&name) => {
-            call.args
-                .iter_mut()
-                .take(1)
-                .filter(|operand| !is_borrowed(operand, variables))
-                .for_each(|operand| wrap(operand, COPY, None));
-        }
+        _ if SELECTING.contains(&name) => copy_unless_borrowed(call.args.iter_mut().take(1), variables),
         _ if READING_ALL.contains(&name) => wrap_arguments(call, READ_ALL),
         _ if READING.contains(&name) => wrap_arguments(call, READ),
         _ if OPERATORS.contains(&name) => {}
@@ -114,19 +65,14 @@ fn redirect_call(id: u64, call: &mut CallExpr, variables: &[&str]) {
 }
 
 fn redirect_function(call: &mut CallExpr) {
-    let namespaced = match call.target.as_deref() {
-        Some(IdedExpr { expr: Expr::Ident(namespace), .. }) => Some(format!("{namespace}.{}", call.func_name)),
-        _ => None,
-    };
-    let namespaced = namespaced.filter(|name| function(name, Called::Alone).is_some());
-    let is_namespaced = namespaced.is_some();
-    match charging(namespaced.as_deref().unwrap_or(&call.func_name)) {
+    let callee = Callee::of(call);
+    let is_on_value = callee.value.is_some();
+    match callee.function().and_then(Function::charging_name) {
         Some(name) => {
-            let target = call.target.take().filter(|_| !is_namespaced);
-            call.args.splice(0..0, target.map(|target| *target));
+            let value = call.target.take().filter(|_| is_on_value);
+            call.args.splice(0..0, value.map(|value| *value));
             hand_cost(call, &name);
         }
-        None if is_namespaced => call.args.iter_mut().for_each(|argument| wrap(argument, READ, None)),
         None => wrap_arguments(call, READ),
     }
 }
@@ -139,8 +85,9 @@ fn hand_cost(call: &mut CallExpr, name: &str) {
 }
 
 fn wrap_arguments(call: &mut CallExpr, function: &str) {
-    let target = call.target.as_deref_mut();
-    target.into_iter().chain(&mut call.args).for_each(|argument| wrap(argument, function, None));
+    let is_on_value = Callee::of(call).value.is_some();
+    let value = call.target.as_deref_mut().filter(|_| is_on_value);
+    value.into_iter().chain(&mut call.args).for_each(|argument| wrap(argument, function, None));
 }
 
 /// Wraps an expression in a function. Literals are already paid for by the length of the expression.
@@ -158,31 +105,17 @@ fn wrap(expression: &mut IdedExpr, function: &str, further: Option<IdedExpr>) {
     expression.expr = Expr::Call(call);
 }
 
-/// Returns true if it yields a part of a variable, which is never copied.
-fn is_borrowed(expression: &IdedExpr, variables: &[&str]) -> bool {
-    Chain::of(expression).is_some_and(|chain| variables.contains(&chain.name))
-}
-
 fn is_collected(expression: &IdedExpr) -> bool {
     matches!(&expression.expr, Expr::Ident(name) if name.starts_with('@'))
 }
 
 /// Returns the number of nodes that one evaluation visits. Loops charge for their rounds themselves.
 fn nodes(expression: &IdedExpr) -> usize {
-    let all = |expressions: &[IdedExpr]| expressions.iter().map(nodes).sum::<usize>();
-    1 + match &expression.expr {
-        Expr::Call(call) => call.target.as_deref().map_or(0, nodes) + all(&call.args),
-        Expr::Comprehension(loops) => nodes(&loops.iter_range) + nodes(&loops.accu_init) + nodes(&loops.result),
-        Expr::List(list) => LIST_NODES + all(&list.elements),
-        Expr::Map(map) => map
-            .entries
-            .iter()
-            .map(|entry| match &entry.expr {
-                EntryExpr::MapEntry(entry) => MAP_COST + nodes(&entry.key) + nodes(&entry.value),
-                EntryExpr::StructField(_) => 0,
-            })
-            .sum(),
-        Expr::Select(select) => nodes(&select.operand),
-        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => 0,
-    }
+    let (own, children) = match &expression.expr {
+        Expr::Comprehension(loops) => (1, vec![&loops.iter_range, &loops.accu_init, &loops.result]),
+        Expr::List(_) => (1 + LIST_NODES, children(expression)),
+        Expr::Map(map) => (1 + MAP_COST * map.entries.len(), children(expression)),
+        _ => (1, children(expression)),
+    };
+    own + children.into_iter().map(nodes).sum::<usize>()
 }

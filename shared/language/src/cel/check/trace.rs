@@ -4,26 +4,17 @@ use std::collections::BTreeMap;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, operators};
 
-use crate::cel::check::answer_part::AnswerPart;
-use crate::cel::check::chain::text;
-use crate::cel::check::origin::{Entry, Origin};
+use crate::cel::check::origin::{AnswerPart, Entry, Origin};
 use crate::cel::check::variables::{ITEM, SECRETS, STEPS};
+use crate::cel::functions::table::{Callee, Kind, Returned};
+use crate::cel::syntax::tree::{Key, Mode, Selection, children, text};
 
 /// Maximum parts of the origin of a local name. Names that use each other twice double it each time. An origin with
 /// more parts counts as the whole answer. Real expressions have fewer than ten.
 const MAX_PARTS: usize = 100;
 
-/// Functions and operators whose result has no field of their arguments.
+/// Operators whose result has no field of their operands.
 const MEASURES: &[&str] = &[
-    "bool",
-    "double",
-    "hasValue",
-    "int",
-    "isQuantity",
-    "matches",
-    "size",
-    "type",
-    "uint",
     operators::EQUALS,
     operators::GREATER,
     operators::GREATER_EQUALS,
@@ -49,6 +40,13 @@ struct Tracer {
 
 impl Tracer {
     fn trace(&mut self, expression: &IdedExpr) -> Origin {
+        if let Some(selection) = Selection::of(expression) {
+            return match (selection.key, selection.mode) {
+                (_, Mode::Test) => Origin::Elsewhere,
+                (Key::Field(field), _) => self.trace(selection.operand).field(field),
+                (Key::Index(_), _) => self.trace(selection.operand).item(),
+            };
+        }
         match &expression.expr {
             Expr::Ident(name) => match (self.local.get(name), name.as_str()) {
                 (Some(origin), _) if origin.size() > MAX_PARTS => Origin::Whole,
@@ -58,9 +56,6 @@ impl Tracer {
                 (None, SECRETS) => Origin::Secrets,
                 _ => Origin::Elsewhere,
             },
-            Expr::Select(select) if select.test => Origin::Elsewhere,
-            Expr::Select(select) => self.trace(&select.operand).field(&select.field),
-            Expr::List(list) => among(list.elements.iter().map(|element| self.trace(element)).collect()),
             Expr::Map(map) => {
                 let entries = map.entries.iter().filter_map(|entry| match &entry.expr {
                     EntryExpr::MapEntry(entry) => Some(Entry {
@@ -72,31 +67,32 @@ impl Tracer {
                 });
                 Origin::Map(entries.collect())
             }
-            Expr::Call(call) => self.trace_call(call),
+            Expr::Call(call) => self.trace_call(expression, call),
             Expr::Comprehension(comprehension) => self.trace_loop(comprehension),
-            Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Origin::Elsewhere,
+            _ => self.trace_children(expression),
         }
     }
 
-    fn trace_call(&mut self, call: &CallExpr) -> Origin {
-        let name = call.func_name.as_str();
-        if MEASURES.contains(&name) {
+    /// Returns the origin of a value that may have all of the node's children.
+    fn trace_children(&mut self, expression: &IdedExpr) -> Origin {
+        among(children(expression).into_iter().map(|child| self.trace(child)).collect())
+    }
+
+    fn trace_call(&mut self, expression: &IdedExpr, call: &CallExpr) -> Origin {
+        let callee = Callee::of(call);
+        let returned = callee.function().map(|function| function.returned);
+        if MEASURES.contains(&&*callee.name)
+            || matches!(returned, Some(Returned::One(Kind::Bool | Kind::Number) | Returned::Type))
+        {
             return Origin::Elsewhere;
         }
-        match (name, call.args.as_slice()) {
-            (operators::OPT_SELECT | operators::INDEX | operators::OPT_INDEX, [operand, index]) => {
-                let operand = self.trace(operand);
-                match text(index) {
-                    Some(field) => operand.field(field),
-                    None => operand.item(),
-                }
-            }
-            ("merge" | "mergeDeep", [base, over]) if call.target.is_none() => Origin::Merged {
+        match (&*callee.name, call.args.as_slice()) {
+            (name @ ("merge" | "mergeDeep"), [base, over]) => Origin::Merged {
                 base: Box::new(self.trace(base)),
                 over: Box::new(self.trace(over)),
                 is_deep: name == "mergeDeep",
             },
-            ("without", [map, keys]) if call.target.is_none() => {
+            ("without", [map, keys]) => {
                 let keys = match &keys.expr {
                     Expr::List(list) => list.elements.iter().filter_map(text).map(str::to_owned).collect(),
                     _ => Vec::new(),
@@ -104,14 +100,11 @@ impl Tracer {
                 Origin::Without(Box::new(self.trace(map)), keys)
             }
             (operators::CONDITIONAL, [_, one, other]) => among(vec![self.trace(one), self.trace(other)]),
-            _ => {
-                let parts = call.target.as_deref().into_iter().chain(&call.args);
-                match among(parts.map(|part| self.trace(part)).collect()) {
-                    // `json.parse(steps.look.text)`
-                    Origin::Whole if name == "parse" => Origin::Body(AnswerPart::new("json.parse(…)")),
-                    origin => origin,
-                }
-            }
+            (name, _) => match self.trace_children(expression) {
+                // `json.parse(steps.look.text)`
+                Origin::Whole if name == "json.parse" => Origin::Body(AnswerPart::new("json.parse(…)")),
+                origin => origin,
+            },
         }
     }
 

@@ -1,15 +1,14 @@
 //! The variables that templates may read, and the places where each variable exists.
 
 use cel::common::types::CelInt;
-use cel::common::value::{CowVal, Val};
+use cel::common::value::CowVal;
 use cel::context::VariableResolver;
 use serde_json::Value;
 
 use std::sync::Arc;
 
 use crate::cel::evaluation::cost::{COST, Cost, CostValue};
-use crate::cel::evaluation::json::{bind, bind_steps};
-use crate::cel::evaluation::raw::RawAnswers;
+use crate::cel::evaluation::json::{RawAnswers, bind, bind_steps};
 use crate::cel::evaluation::secret_values::SecretValues;
 
 /// The Kubernetes object.
@@ -187,71 +186,47 @@ impl Scope {
     }
 
     /// Returns the reason why a path below `self` may not be read here.
-    pub(in crate::cel) fn refusal(self, path: &[String]) -> Option<String> {
-        let written = || std::iter::once(SELF).chain(path.iter().map(String::as_str)).collect::<Vec<_>>().join(".");
-        if HIDDEN.iter().any(|hidden| path.starts_with(&hidden.map(str::to_owned))) {
-            return Some(format!("`{}` is visible to no template: it changes with our own writes", written()));
-        }
-        if self == Self::Identity && path.first().is_some_and(|first| first == "status") {
-            return Some(format!(
-                "`{}` is not visible here: an identity must not change with our own writes",
-                written()
-            ));
-        }
-        let fields: Vec<&str> = path.iter().map(String::as_str).collect();
-        let of_desired = match fields.as_slice() {
+    pub(in crate::cel) fn refusal(self, path: &[&str]) -> Option<String> {
+        let of_desired = match path {
             ["spec", ..] => true,
             ["metadata", field, ..] => WISH_METADATA.contains(field),
             _ => false,
         };
-        (self == Self::Desired && !of_desired).then(|| {
-            format!(
-                "`{}` is not visible here: desired sees self.spec and self.metadata.name, namespace and uid",
-                written()
-            )
-        })
+        let reason = if HIDDEN.iter().any(|hidden| path.starts_with(hidden)) {
+            "is visible to no template: it changes with our own writes"
+        } else if self == Self::Identity && path.first() == Some(&"status") {
+            "is not visible here: an identity must not change with our own writes"
+        } else if self == Self::Desired && !of_desired {
+            "is not visible here: desired sees self.spec and self.metadata.name, namespace and uid"
+        } else {
+            return None;
+        };
+        Some(format!("`{}` {reason}", [&[SELF][..], path].concat().join(".")))
     }
 }
 
-/// Variables bound for one evaluation.
+/// Variables of one evaluation. Each is bound when an expression reads it.
 pub(in crate::cel) struct Bound<'a> {
-    variables: [(&'static str, Option<Box<dyn Val + 'a>>); 13],
+    variables: Variables<'a>,
+    cost: CostValue,
 }
 
 impl<'a> Bound<'a> {
-    pub(in crate::cel) fn new(variables: &Variables<'a>, cost: &'a Arc<Cost>) -> Self {
-        let json = |name: &'static str| (name, variables.json(name).map(|value| bind(value, cost)));
-        let steps = match (variables.steps, variables.raw) {
-            (Some(answers), Some(raw)) => (STEPS, Some(bind_steps(answers, raw, cost))),
-            _ => json(STEPS),
-        };
-        let cost: (_, Option<Box<dyn Val + 'a>>) = (COST, Some(Box::new(CostValue(cost.clone()))));
-        let correction = variables
-            .correction
-            .map(|number| Box::new(CelInt::from(i64::try_from(number).unwrap_or(i64::MAX))) as Box<dyn Val + 'a>);
-        Self {
-            variables: [
-                json(SELF),
-                json(RESPONSE),
-                json(ITEM),
-                json(ROW),
-                json(RESOURCE),
-                steps,
-                json(DESIRED),
-                json(DIFFERS),
-                json(OBSERVED),
-                json(PAYLOAD),
-                json(SECRETS),
-                (CORRECTION, correction),
-                cost,
-            ],
-        }
+    pub(in crate::cel) fn new(variables: &Variables<'a>, cost: &Arc<Cost>) -> Self {
+        Self { variables: *variables, cost: CostValue(cost.clone()) }
     }
 }
 
 impl VariableResolver for Bound<'_> {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
-        let (_, value) = self.variables.iter().find(|(name, _)| *name == variable)?;
-        value.as_ref().map(|value| CowVal::Borrowed(value.as_ref()))
+        let cost = &*self.cost.0;
+        Some(match (variable, self.variables.raw) {
+            (COST, _) => CowVal::Borrowed(&self.cost),
+            (CORRECTION, _) => {
+                CowVal::owned(CelInt::from(i64::try_from(self.variables.correction?).unwrap_or(i64::MAX)))
+            }
+            (STEPS, Some(raw)) => CowVal::Owned(bind_steps(self.variables.steps?, raw, cost)),
+            _ => CowVal::Owned(bind(self.variables.json(variable)?, cost)),
+        })
     }
 }

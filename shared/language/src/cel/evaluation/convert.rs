@@ -2,36 +2,53 @@
 //!
 //! An error must never contain a value of an object or a response, because it ends in a condition, an event or a log.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelBytes, CelDouble, CelInt, CelOptional, CelString, CelUInt, Kind};
 use cel::common::value::Val;
-use serde_json::{Map, Number, Value};
+use serde::ser::{Error as _, Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::Value;
 
-use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
-use crate::cel::evaluation::cost::COST;
-use crate::cel::evaluation::function_names::{OWN_FUNCTIONS, QUANTITY};
+use crate::cel::evaluation::constants::{MAX_RENDERED_BYTES, of_bytes};
+use crate::cel::evaluation::cost::{COST, Cost};
+use crate::cel::evaluation::equal::members;
+use crate::cel::evaluation::pattern::PATTERN;
+use crate::cel::functions::quantities::QUANTITY;
+use crate::cel::functions::table::FUNCTIONS;
+use crate::values::decimal::Decimal;
+
+/// Charges for a value while it is converted.
+pub(in crate::cel) trait Meter {
+    /// Spends bytes before they are written.
+    ///
+    /// # Errors
+    /// Fails if fewer are left.
+    fn spend(&self, bytes: usize) -> Result<(), String>;
+}
 
 /// The rest of [`MAX_RENDERED_BYTES`] while one value is rendered.
 #[derive(Debug)]
-pub(in crate::cel) struct Allowance(usize);
+pub(in crate::cel) struct Allowance(Cell<usize>);
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self(MAX_RENDERED_BYTES)
+        Self(Cell::new(MAX_RENDERED_BYTES))
     }
 }
 
-impl Allowance {
-    /// Spends bytes of the allowance.
-    ///
-    /// # Errors
-    /// Fails if fewer bytes are left.
-    pub(in crate::cel) fn spend(&mut self, bytes: usize) -> Result<(), String> {
-        self.0 =
-            self.0.checked_sub(bytes).ok_or_else(|| format!("the value is larger than {MAX_RENDERED_BYTES} bytes"))?;
+impl Meter for Allowance {
+    fn spend(&self, bytes: usize) -> Result<(), String> {
+        let left = self.0.get().checked_sub(bytes);
+        self.0.set(left.ok_or_else(|| format!("the value is larger than {MAX_RENDERED_BYTES} bytes"))?);
         Ok(())
+    }
+}
+
+impl Meter for Cost {
+    fn spend(&self, bytes: usize) -> Result<(), String> {
+        self.charge(of_bytes(bytes)).map_err(|error| error.to_string())
     }
 }
 
@@ -39,32 +56,103 @@ impl Allowance {
 ///
 /// # Errors
 /// Fails if the value has no JSON form or is too large.
-pub(in crate::cel) fn json(value: &dyn Val, allowance: &mut Allowance) -> Result<Option<Value>, String> {
-    let scalar = match value.get_type().kind() {
-        Kind::NullType => Some(Value::Null),
-        Kind::Boolean => value.downcast_ref::<CelBool>().map(|truth| Value::Bool(*truth.inner())),
-        Kind::Int => value.downcast_ref::<CelInt>().map(|whole| Value::from(*whole.inner())),
-        Kind::UInt => value.downcast_ref::<CelUInt>().map(|whole| Value::from(*whole.inner())),
-        Kind::Double => return finite(value).map(Some),
-        Kind::String => match value.downcast_ref::<CelString>() {
-            Some(text) => {
-                allowance.spend(text.inner().len())?;
-                Some(Value::from(text.inner()))
-            }
-            None => None,
+pub(in crate::cel) fn json(value: &dyn Val, meter: &impl Meter) -> Result<Option<Value>, String> {
+    if is_left_out(value) {
+        return Ok(None);
+    }
+    let converted = AsJson { value, meter }.serialize(serde_json::value::Serializer);
+    converted.map(Some).map_err(|error| error.to_string())
+}
+
+/// Returns the exact number of a CEL value of any numeric type.
+pub(in crate::cel) fn decimal(value: &dyn Val) -> Option<Decimal> {
+    match value.get_type().kind() {
+        Kind::List | Kind::Map => None,
+        _ => match json(value, &Allowance::default()) {
+            Ok(Some(Value::Number(number))) => Decimal::of(&number),
+            _ => None,
         },
-        Kind::List => return list(value, allowance).map(Some),
-        Kind::Map => return map(value, allowance).map(Some),
-        _ => {
-            return match value.downcast_ref::<CelOptional>().map(CelOptional::option) {
-                Some(Some(inner)) => json(inner, allowance),
-                Some(None) => Ok(None),
-                None => Err(no_json(value)),
-            };
+    }
+}
+
+/// A CEL value as JSON: keys are sorted, and optionals without value are left out.
+pub(in crate::cel) struct AsJson<'a, M> {
+    pub(in crate::cel) value: &'a dyn Val,
+    pub(in crate::cel) meter: &'a M,
+}
+
+impl<M: Meter> Serialize for AsJson<'_, M> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let value = self.value;
+        match value.get_type().kind() {
+            Kind::List => return self.list(out),
+            Kind::Map => return self.map(out),
+            _ => {}
         }
-    };
-    allowance.spend(1)?;
-    scalar.map(Some).ok_or_else(|| no_json(value))
+        if let Some(Some(inner)) = value.downcast_ref::<CelOptional>().map(CelOptional::option) {
+            return AsJson { value: inner, meter: self.meter }.serialize(out);
+        }
+        self.spend(1)?;
+        if let Some(text) = value.downcast_ref::<CelString>() {
+            self.spend(text.inner().len())?;
+            out.serialize_str(text.inner())
+        } else if let Some(truth) = value.downcast_ref::<CelBool>() {
+            out.serialize_bool(*truth.inner())
+        } else if let Some(whole) = value.downcast_ref::<CelInt>() {
+            out.serialize_i64(*whole.inner())
+        } else if let Some(whole) = value.downcast_ref::<CelUInt>() {
+            out.serialize_u64(*whole.inner())
+        } else if let Some(double) = value.downcast_ref::<CelDouble>() {
+            match double.inner().is_finite() {
+                true => out.serialize_f64(*double.inner()),
+                false => Err(S::Error::custom("the result is no finite number")),
+            }
+        } else if value.get_type().kind() == Kind::NullType {
+            out.serialize_unit()
+        } else {
+            Err(S::Error::custom(no_json(value)))
+        }
+    }
+}
+
+impl<'a, M: Meter> AsJson<'a, M> {
+    fn spend<E: serde::ser::Error>(&self, bytes: usize) -> Result<(), E> {
+        self.meter.spend(bytes).map_err(E::custom)
+    }
+
+    fn list<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let items = members(self.value).ok_or_else(|| S::Error::custom(no_json(self.value)))?;
+        self.spend(1)?;
+        let mut list = out.serialize_seq(None)?;
+        for item in items.filter(|item| !is_left_out(*item)) {
+            list.serialize_element(&AsJson { value: item, meter: self.meter })?;
+        }
+        list.end()
+    }
+
+    fn map<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let fields = self.value.as_indexer().zip(members(self.value));
+        let (fields, keys) = fields.ok_or_else(|| S::Error::custom(no_json(self.value)))?;
+        self.spend(1)?;
+        let named = |key: &'a dyn Val| Some((key.downcast_ref::<CelString>()?.inner(), key));
+        let keys: Option<Vec<_>> = keys.map(named).collect();
+        let mut keys = keys.ok_or_else(|| S::Error::custom("a key of the map is no text"))?;
+        keys.sort_by_key(|(name, _)| *name);
+        let mut map = out.serialize_map(None)?;
+        for (name, key) in keys {
+            let field = fields.get(key).map_err(|_| S::Error::custom("a key of the map has no value"))?;
+            if !is_left_out(field.as_ref()) {
+                self.spend(name.len())?;
+                map.serialize_entry(name, &AsJson { value: field.as_ref(), meter: self.meter })?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// Returns true for an optional without value.
+pub(in crate::cel) fn is_left_out(value: &dyn Val) -> bool {
+    value.downcast_ref::<CelOptional>().is_some_and(|optional| optional.option().is_none_or(is_left_out))
 }
 
 /// Returns the bytes of a CEL value. A text is rejected, because reading bytes as text may have lost some.
@@ -96,39 +184,6 @@ fn no_json(value: &dyn Val) -> String {
         }
         _ => format!("a {} has no JSON form", value.get_type().name()),
     }
-}
-
-fn finite(value: &dyn Val) -> Result<Value, String> {
-    let number = value.downcast_ref::<CelDouble>().and_then(|double| Number::from_f64(*double.inner()));
-    number.map(Value::Number).ok_or_else(|| "the result is no finite number".to_owned())
-}
-
-fn list(value: &dyn Val, allowance: &mut Allowance) -> Result<Value, String> {
-    let mut items = value.as_iterable().ok_or_else(|| no_json(value))?.iter();
-    let mut rendered = Vec::new();
-    while let Some(item) = items.next() {
-        rendered.extend(json(item, allowance)?);
-    }
-    allowance.spend(1)?;
-    Ok(Value::Array(rendered))
-}
-
-fn map(value: &dyn Val, allowance: &mut Allowance) -> Result<Value, String> {
-    let fields = value.as_indexer().ok_or_else(|| no_json(value))?;
-    let mut keys = value.as_iterable().ok_or_else(|| no_json(value))?.iter();
-    let mut rendered = Map::new();
-    while let Some(key) = keys.next() {
-        let Some(name) = key.downcast_ref::<CelString>() else {
-            return Err("a key of the map is no text".to_owned());
-        };
-        let field = fields.get(key).map_err(|_| "a key of the map has no value".to_owned())?;
-        if let Some(field) = json(field.as_ref(), allowance)? {
-            allowance.spend(name.inner().len())?;
-            rendered.insert(name.inner().to_owned(), field);
-        }
-    }
-    allowance.spend(1)?;
-    Ok(Value::Object(rendered))
 }
 
 /// Returns the text of a scalar inside a larger text. Equal numbers have equal texts: 1.0 is `1`.
@@ -188,9 +243,7 @@ pub(in crate::cel) fn cause(error: &ExecutionError, written: &BTreeSet<String>) 
         ExecutionError::ValuesNotComparable(left, right) => {
             format!("a {} cannot be compared with a {}", left.type_of(), right.type_of())
         }
-        ExecutionError::FunctionError { function, message } if OWN_FUNCTIONS.contains(&function.as_str()) => {
-            format!("{function}: {message}")
-        }
+        ExecutionError::FunctionError { function, message } if is_own(function) => format!("{function}: {message}"),
         ExecutionError::FunctionError { function, .. } => format!("{function} cannot take this value"),
         ExecutionError::IndexOutOfBounds(_) => "an index is out of bounds".to_owned(),
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "a division by zero".to_owned(),
@@ -199,6 +252,11 @@ pub(in crate::cel) fn cause(error: &ExecutionError, written: &BTreeSet<String>) 
         ExecutionError::UnsupportedKeyType(_) => "a value cannot be a key".to_owned(),
         _ => "the expression cannot be evaluated for these values".to_owned(),
     }
+}
+
+/// Returns true for the subject of an error of our own code, whose messages are fixed texts.
+fn is_own(subject: &str) -> bool {
+    subject == PATTERN || FUNCTIONS.iter().any(|function| function.name == subject && function.run.is_some())
 }
 
 fn overload_cause(function: &str, types: &[String]) -> String {

@@ -42,31 +42,24 @@ fn same_size(left: &dyn Val, right: &dyn Val) -> Option<bool> {
 }
 
 fn equal_lists(left: &dyn Val, right: &dyn Val, cost: &Cost) -> Option<bool> {
-    if !same_size(left, right)? {
-        return Some(false);
-    }
-    let (mut lefts, mut rights) = (left.as_iterable()?.iter(), right.as_iterable()?.iter());
-    while let (Some(left), Some(right)) = (lefts.next(), rights.next()) {
-        if !equal(left, right, cost) {
-            return Some(false);
-        }
-    }
-    Some(true)
+    Some(same_size(left, right)? && members(left)?.zip(members(right)?).all(|(left, right)| equal(left, right, cost)))
 }
 
 fn equal_maps(left: &dyn Val, right: &dyn Val, cost: &Cost) -> Option<bool> {
-    if !same_size(left, right)? {
-        return Some(false);
-    }
     let (ours, theirs) = (left.as_indexer()?, right.as_indexer()?);
-    let mut keys = left.as_iterable()?.iter();
-    while let Some(key) = keys.next() {
-        match (ours.get(key), theirs.get(key)) {
-            (Ok(ours), Ok(theirs)) if equal(ours.as_ref(), theirs.as_ref(), cost) => {}
-            _ => return Some(false),
-        }
-    }
-    Some(true)
+    let is_equal = |key: &dyn Val| match (ours.get(key), theirs.get(key)) {
+        (Ok(ours), Ok(theirs)) => equal(ours.as_ref(), theirs.as_ref(), cost),
+        _ => false,
+    };
+    Some(same_size(left, right)? && members(left)?.all(is_equal))
+}
+
+/// Returns the items of a list, or the keys of a map. They may be charged here, all together.
+pub(in crate::cel) fn members<'b, 'v>(
+    value: &'b (dyn Val + 'v),
+) -> Option<impl Iterator<Item = &'b (dyn Val + 'v)> + use<'b, 'v>> {
+    let mut members = value.as_iterable()?.iter();
+    Some(std::iter::from_fn(move || members.next()))
 }
 
 /// `==` as a function of the environment.
@@ -82,17 +75,14 @@ pub(in crate::cel) fn contains<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result
     let (cost, [value, container]) = split(&arguments)? else {
         return Err(ExecutionError::missing_argument_or_target());
     };
-    let kind = container.get_type().kind();
     let refused = || {
         let types = [value, container].map(|argument| argument.get_type().name().to_owned());
         ExecutionError::no_such_overload("@in", types.to_vec())
     };
-    let found = match (kind, container.as_iterable()) {
-        (Kind::List, Some(list)) => {
-            let mut items = list.iter();
-            std::iter::from_fn(|| items.next()).any(|item| equal(item, value.as_ref(), cost))
-        }
-        _ => container.as_container().ok_or_else(refused)?.contains(value.as_ref()).map_err(|_| refused())?,
+    let is_list = container.get_type().kind() == Kind::List;
+    let found = match is_list.then(|| members(container.as_ref())).flatten() {
+        Some(mut items) => items.any(|item| equal(item, value.as_ref(), cost)),
+        None => container.as_container().ok_or_else(refused)?.contains(value.as_ref()).map_err(|_| refused())?,
     };
     Ok(CowVal::owned(CelBool::from(found)))
 }

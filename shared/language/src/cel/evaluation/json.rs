@@ -1,23 +1,24 @@
-//! JSON as CEL values without copying. A map or list is wrapped; its members become CEL values on access.
+//! JSON as CEL values. A map or list is wrapped without copying; its members become CEL values on access.
 //!
 //! cel's own conversion copies the whole object for each evaluation and binds whole numbers as unsigned, so that `n
 //! + 1` fails.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::OnceLock;
 
 use cel::ExecutionError;
 use cel::common::traits::{self, Adder, Container, Indexer, Iterable, Sizer, Zeroer};
 use cel::common::types::{
-    CelBool, CelBytes, CelDouble, CelInt, CelList, CelNull, CelString, CelUInt, DYN_TYPE, LIST_TYPE, MAP_TYPE, Type,
+    CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt, DYN_TYPE, LIST_TYPE,
+    MAP_TYPE, Type,
 };
 use cel::common::value::{CowVal, Val};
 use serde_json::{Map, Value};
 
-use crate::cel::evaluation::constants::MEMBER_COST;
+use crate::cel::evaluation::constants::{MAP_COST, MEMBER_COST};
 use crate::cel::evaluation::cost::Cost;
 use crate::cel::evaluation::equal::equal;
-use crate::cel::evaluation::raw::{RAW, RawAnswers};
 
 static LIST: Type = LIST_TYPE;
 static MAP: Type = MAP_TYPE;
@@ -26,12 +27,40 @@ static EITHER: Type = DYN_TYPE;
 /// Wraps a JSON value in a CEL value that borrows it.
 pub(in crate::cel) fn bind<'v>(value: &'v Value, cost: &'v Cost) -> Box<dyn Val + 'v> {
     match value {
-        Value::Null => Box::new(CelNull),
-        Value::Bool(truth) => Box::new(CelBool::from(*truth)),
-        Value::Number(number) => bind_number(number),
         Value::String(text) => Box::new(CelString::from(text.as_str())),
         Value::Array(items) => Box::new(Json::new(Members::List(items), cost)),
         Value::Object(fields) => Box::new(Json::new(Members::Map(fields), cost)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => bind_scalar(value),
+    }
+}
+
+/// Converts a JSON value to a CEL value that owns its content, which is charged as it is built.
+pub(in crate::cel) fn own<'v>(value: Value, cost: &Cost) -> Result<Box<dyn Val + 'v>, ExecutionError> {
+    cost.charge(MEMBER_COST)?;
+    Ok(match value {
+        Value::String(text) => Box::new(CelString::from(text)),
+        Value::Array(items) => {
+            let items: Result<Vec<_>, _> = items.into_iter().map(|item| own(item, cost)).collect();
+            Box::new(CelList::from(items?))
+        }
+        Value::Object(fields) => {
+            cost.charge(MAP_COST)?;
+            let owned = |(name, field)| Ok((CelMapKey::from(name), own(field, cost)?));
+            let fields: Result<HashMap<_, _>, ExecutionError> = fields.into_iter().map(owned).collect();
+            Box::new(CelMap::from(fields?))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => bind_scalar(&value),
+    })
+}
+
+/// Binds a value without content. Whole numbers are `int` if they fit, as in Kubernetes.
+fn bind_scalar<'v>(value: &Value) -> Box<dyn Val + 'v> {
+    match (value.as_bool(), value.as_i64(), value.as_u64(), value.as_f64()) {
+        (Some(truth), ..) => Box::new(CelBool::from(truth)),
+        (_, Some(whole), ..) => Box::new(CelInt::from(whole)),
+        (_, _, Some(whole), _) => Box::new(CelUInt::from(whole)),
+        (_, _, _, Some(number)) => Box::new(CelDouble::from(number)),
+        _ => Box::new(CelNull),
     }
 }
 
@@ -43,12 +72,30 @@ pub(in crate::cel) fn bind_steps<'v>(answers: &'v Value, raw: &'v RawAnswers, co
     }
 }
 
-/// Binds a number. Whole numbers are `int` if they fit, as in Kubernetes.
-pub(in crate::cel) fn bind_number<'v>(number: &serde_json::Number) -> Box<dyn Val + 'v> {
-    match (number.as_i64(), number.as_u64()) {
-        (Some(whole), _) => Box::new(CelInt::from(whole)),
-        (None, Some(whole)) => Box::new(CelUInt::from(whole)),
-        (None, None) => Box::new(CelDouble::from(number.as_f64().unwrap_or(f64::NAN))),
+/// The field for the raw bytes of a response, next to status, headers, body and text.
+pub(in crate::cel) const RAW: &str = "raw";
+
+/// The raw bytes of responses, by step name.
+#[derive(Clone, Default)]
+pub struct RawAnswers(BTreeMap<String, Vec<u8>>);
+
+impl RawAnswers {
+    /// Keeps the raw bytes of a response.
+    pub fn keep(&mut self, step: &str, bytes: &[u8]) {
+        self.0.insert(step.to_owned(), bytes.to_vec());
+    }
+
+    /// Returns the raw bytes of the response to this step. `None` if the step was skipped or the
+    /// response was incomplete.
+    pub(in crate::cel) fn of(&self, step: &str) -> Option<&[u8]> {
+        self.0.get(step).map(Vec::as_slice)
+    }
+}
+
+// Hides the content: debug output must not contain a response.
+impl fmt::Debug for RawAnswers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("RawAnswers")
     }
 }
 

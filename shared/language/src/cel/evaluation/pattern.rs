@@ -17,7 +17,10 @@ use crate::cel::evaluation::constants::{
     BYTES_OF_PATTERN_PER_STEP, MAX_PATTERN_BYTES, MAX_PATTERN_CACHE_BYTES, MAX_PATTERN_GROUPS, MAX_PATTERN_TEXT_BYTES,
     MAX_PATTERNS_KEPT, PATTERN_COST, of_bytes,
 };
-use crate::cel::evaluation::function_names::PATTERN;
+use crate::cel::evaluation::cost::Cost;
+
+/// The subject of errors about the pattern of `matches`, `find`, `findAll`, `capture` or `captureAll`.
+pub(in crate::cel) const PATTERN: &str = "pattern";
 
 /// The patterns compiled by one evaluation, by their text: first those without their groups, then those with them.
 #[derive(Debug, Default)]
@@ -34,9 +37,6 @@ enum Refused {
     Build(#[source] Box<BuildError>),
 }
 
-/// Callback that charges units before they are spent.
-type Charge<'c> = &'c dyn Fn(usize) -> Result<(), ExecutionError>;
-
 /// The parts of a text that a search for all matches returns.
 #[derive(Clone, Copy)]
 pub(in crate::cel) struct Wanted {
@@ -48,13 +48,8 @@ pub(in crate::cel) struct Wanted {
 
 impl Patterns {
     /// Returns true if the pattern matches anywhere in the text.
-    pub(in crate::cel) fn is_found(
-        &self,
-        text: &str,
-        pattern: &str,
-        charge: Charge<'_>,
-    ) -> Result<bool, ExecutionError> {
-        self.with::<false, _>(text, pattern, charge, |regex| regex.is_match(text))
+    pub(in crate::cel) fn is_found(&self, text: &str, pattern: &str, cost: &Cost) -> Result<bool, ExecutionError> {
+        self.with::<false, _>(text, pattern, cost, |regex| regex.is_match(text))
     }
 
     /// Returns the text of the first match: its first group, or the whole match if the pattern has no group.
@@ -62,9 +57,9 @@ impl Patterns {
         &self,
         text: &'t str,
         pattern: &str,
-        charge: Charge<'_>,
+        cost: &Cost,
     ) -> Result<Option<&'t str>, ExecutionError> {
-        self.with::<true, _>(text, pattern, charge, |regex| {
+        self.with::<true, _>(text, pattern, cost, |regex| {
             let mut captures = regex.create_captures();
             regex.captures(text, &mut captures);
             let group = usize::from(captures.group_len() > 1);
@@ -79,13 +74,13 @@ impl Patterns {
         text: &'t str,
         pattern: &str,
         wanted: Wanted,
-        charge: Charge<'_>,
+        cost: &Cost,
     ) -> Result<Vec<&'t str>, ExecutionError> {
-        let find = |regex: &Regex| find_all(regex, text, wanted, charge);
+        let find = |regex: &Regex| find_all(regex, text, wanted, cost);
         if wanted.group {
-            self.with::<true, _>(text, pattern, charge, find)?
+            self.with::<true, _>(text, pattern, cost, find)?
         } else {
-            self.with::<false, _>(text, pattern, charge, find)?
+            self.with::<false, _>(text, pattern, cost, find)?
         }
     }
 
@@ -93,7 +88,7 @@ impl Patterns {
         &self,
         text: &str,
         pattern: &str,
-        charge: Charge<'_>,
+        cost: &Cost,
         search: impl FnOnce(&Regex) -> T,
     ) -> Result<T, ExecutionError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,28 +100,23 @@ impl Patterns {
                 known.clear();
                 other.clear();
             }
-            known.insert(pattern.to_owned(), compile::<GROUPS>(pattern, charge)?);
+            known.insert(pattern.to_owned(), compile::<GROUPS>(pattern, cost)?);
         }
         let lost = || ExecutionError::function_error(PATTERN, "not compiled");
         let regex = known.get(pattern).ok_or_else(lost)?;
-        charge(cost_of_search(regex, text.len()))?;
+        cost.charge(cost_of_search(regex, text.len()))?;
         Ok(search(regex))
     }
 }
 
-fn find_all<'t>(
-    regex: &Regex,
-    text: &'t str,
-    wanted: Wanted,
-    charge: Charge<'_>,
-) -> Result<Vec<&'t str>, ExecutionError> {
+fn find_all<'t>(regex: &Regex, text: &'t str, wanted: Wanted, cost: &Cost) -> Result<Vec<&'t str>, ExecutionError> {
     let (mut found, mut refused) = (Vec::new(), None);
     let mut captures = (wanted.group && regex.captures_len() > 1).then(|| regex.create_captures());
     let mut searcher = Searcher::new(Input::new(text));
     while found.len() < wanted.most {
         let search = |input: &Input<'_>| {
             let rest = text.len().saturating_sub(input.start());
-            refused = charge(cost_of_search(regex, rest)).err();
+            refused = cost.charge(cost_of_search(regex, rest)).err();
             if refused.is_some() {
                 return Ok(None);
             }
@@ -147,11 +137,11 @@ fn cost_of_search(regex: &Regex, bytes: usize) -> usize {
     of_bytes(bytes).saturating_mul(steps)
 }
 
-fn compile<const GROUPS: bool>(pattern: &str, charge: Charge<'_>) -> Result<Regex, ExecutionError> {
-    charge(of_bytes(pattern.len()).saturating_add(PATTERN_COST))?;
+fn compile<const GROUPS: bool>(pattern: &str, cost: &Cost) -> Result<Regex, ExecutionError> {
+    cost.charge(of_bytes(pattern.len()).saturating_add(PATTERN_COST))?;
     let regex = build::<GROUPS>(pattern);
     // A pattern that is too large costs the same, because it was compiled up to the limit.
-    charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, memory::<GROUPS>)))?;
+    cost.charge(of_bytes(regex.as_ref().map_or(MAX_PATTERN_BYTES, memory::<GROUPS>)))?;
     regex.map_err(|refused| ExecutionError::function_error(PATTERN, refused.to_string()))
 }
 

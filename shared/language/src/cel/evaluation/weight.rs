@@ -9,6 +9,7 @@ use cel::common::value::{CowVal, Val};
 
 use crate::cel::evaluation::constants::of_bytes;
 use crate::cel::evaluation::cost::{Cost, split};
+use crate::cel::evaluation::equal::members;
 
 /// Charges the bytes of a text.
 pub(in crate::cel) const READ: &str = "@read";
@@ -63,10 +64,8 @@ fn charge_all(value: &dyn Val, cost: &Cost) -> Result<(), ExecutionError> {
     if let Some(inner) = value.downcast_ref::<CelOptional>().and_then(CelOptional::option) {
         return charge_all(inner, cost);
     }
-    let Some(members) = value.as_iterable() else { return Ok(()) };
     let fields = value.as_indexer().filter(|_| value.get_type().kind() == cel::common::types::Kind::Map);
-    let mut members = members.iter();
-    while let Some(member) = members.next() {
+    for member in members(value).into_iter().flatten() {
         charge_all(member, cost)?;
         if let Some(Ok(field)) = fields.map(|fields| fields.get(member)) {
             charge_all(field.as_ref(), cost)?;

@@ -10,15 +10,14 @@ use std::fmt;
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelDouble, CelInt, CelString, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
-use serde_json::Value;
 
-use crate::cel::evaluation::constants::of_bytes;
-use crate::cel::evaluation::convert::{Allowance, json};
-use crate::cel::evaluation::cost::split;
-use crate::cel::evaluation::function_names::QUANTITY;
-use crate::cel::functions::texts::{Evaluated, refused};
+use crate::cel::evaluation::convert::decimal;
+use crate::cel::functions::arguments::{Arguments, Evaluated};
 use crate::values::decimal::Decimal;
 use crate::values::units::parse_quantity;
+
+/// `quantity(x)`, and the result of `type(x)` for it.
+pub(in crate::cel) const QUANTITY: &str = "quantity";
 
 static QUANTITY_TYPE: Type = Type::new_unspecified_type(QUANTITY);
 
@@ -64,86 +63,64 @@ impl StaticVal for Quantity {}
 fn parse(value: &dyn Val) -> Option<Decimal> {
     match value.downcast_ref::<CelString>() {
         Some(text) => parse_quantity(text.inner()),
-        None => match json(value, &mut Allowance::default()) {
-            Ok(Some(Value::Number(number))) => Decimal::of(&number),
-            _ => None,
-        },
+        None => decimal(value),
     }
 }
 
-/// Returns the argument of `quantity` and `isQuantity`, after charging for it.
-fn written<'a, 'b, 'v>(function: &str, arguments: &'a [CowVal<'b, 'v>]) -> Result<&'a CowVal<'b, 'v>, ExecutionError> {
-    let (cost, arguments) = split(arguments)?;
-    let [value] = arguments else { return Err(refused(function, arguments)) };
-    let bytes = value.downcast_ref::<CelString>().map_or(0, |text| text.inner().len());
-    cost.charge(of_bytes(bytes)).map(|()| value)
+/// Returns the number of the argument of `quantity` and `isQuantity`, after charging for it.
+fn number(call: &Arguments<'_, '_, '_>) -> Result<Option<Decimal>, ExecutionError> {
+    let value = call.only()?;
+    call.charge(&[value.downcast_ref::<CelString>().map_or("", CelString::inner)])?;
+    Ok(parse(value))
 }
 
 /// `quantity(x)`: a parsed quantity.
 pub(in crate::cel) fn quantity<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let number = parse(written(QUANTITY, &arguments)?.as_ref());
-    let refusal = || ExecutionError::function_error(QUANTITY, "needs a Kubernetes quantity, such as 1Gi, 500m or 2");
-    number.map(|number| CowVal::owned(Quantity(number))).ok_or_else(refusal)
+    let call = Arguments::of(QUANTITY, &arguments)?;
+    let refusal = || call.failed("needs a Kubernetes quantity, such as 1Gi, 500m or 2");
+    number(&call)?.map(|number| CowVal::owned(Quantity(number))).ok_or_else(refusal)
 }
 
 /// `isQuantity(x)`: true if it parses.
 pub(in crate::cel) fn is_quantity<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let value = written("isQuantity", &arguments)?;
-    Ok(CowVal::owned(CelBool::from(parse(value.as_ref()).is_some())))
+    let number = number(&Arguments::of("isQuantity", &arguments)?)?;
+    Ok(CowVal::owned(CelBool::from(number.is_some())))
 }
 
-/// The quantity that a function is called on.
-fn one(function: &str, arguments: &[CowVal<'_, '_>]) -> Result<Decimal, ExecutionError> {
-    let (_, arguments) = split(arguments)?;
-    match arguments {
-        [value] => value.downcast_ref::<Quantity>().map(|quantity| quantity.0),
-        _ => None,
-    }
-    .ok_or_else(|| refused(function, arguments))
+/// Returns the argument at this position, which is a quantity.
+fn at(position: usize, call: &Arguments<'_, '_, '_>) -> Result<Decimal, ExecutionError> {
+    let found = call.values.get(position).and_then(|value| value.downcast_ref::<Quantity>());
+    found.map(|quantity| quantity.0).ok_or_else(|| call.refused())
 }
 
 /// `q.isInteger()`: true if `asInteger` accepts it.
 pub(in crate::cel) fn is_integer<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let number = one("isInteger", &arguments)?;
+    let number = at(0, &Arguments::of("isInteger", &arguments)?)?;
     Ok(CowVal::owned(CelBool::from(number.to_i64().is_some())))
 }
 
 /// `q.asInteger()`: as an exact `int`.
 pub(in crate::cel) fn as_integer<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let whole = one("asInteger", &arguments)?.to_i64();
-    let refusal = || ExecutionError::function_error("asInteger", "the quantity is no whole number of 64 bits");
-    whole.map(|whole| CowVal::owned(CelInt::from(whole))).ok_or_else(refusal)
+    let call = Arguments::of("asInteger", &arguments)?;
+    let refusal = || call.failed("the quantity is no whole number of 64 bits");
+    at(0, &call)?.to_i64().map(|whole| CowVal::owned(CelInt::from(whole))).ok_or_else(refusal)
 }
 
 /// `q.asApproximateFloat()`: as the nearest `double`.
 pub(in crate::cel) fn as_approximate_float<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let number = one("asApproximateFloat", &arguments)?;
+    let number = at(0, &Arguments::of("asApproximateFloat", &arguments)?)?;
     Ok(CowVal::owned(CelDouble::from(number.to_f64())))
 }
 
 /// `q.sign()`: 1, 0 or -1.
 pub(in crate::cel) fn sign<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let number = one("sign", &arguments)?;
+    let number = at(0, &Arguments::of("sign", &arguments)?)?;
     Ok(CowVal::owned(CelInt::from(number.order(Decimal::new(0, 0)) as i64)))
 }
 
-/// Returns two quantities. With `takes_whole` the second may be a whole number.
-fn two(function: &str, arguments: &[CowVal<'_, '_>], takes_whole: bool) -> Result<(Decimal, Decimal), ExecutionError> {
-    let (_, arguments) = split(arguments)?;
-    let quantity = |value: &CowVal<'_, '_>| value.downcast_ref::<Quantity>().map(|quantity| quantity.0);
-    let whole = |value: &CowVal<'_, '_>| {
-        let whole = value.downcast_ref::<CelInt>().filter(|_| takes_whole);
-        whole.map(|whole| Decimal::new((*whole.inner()).into(), 0))
-    };
-    match arguments {
-        [left, right] => quantity(left).zip(quantity(right).or_else(|| whole(right))),
-        _ => None,
-    }
-    .ok_or_else(|| refused(function, arguments))
-}
-
-fn order(function: &str, arguments: &[CowVal<'_, '_>]) -> Result<Ordering, ExecutionError> {
-    two(function, arguments, false).map(|(left, right)| left.order(right))
+fn order(function: &'static str, arguments: &[CowVal<'_, '_>]) -> Result<Ordering, ExecutionError> {
+    let call = Arguments::of(function, arguments)?;
+    Ok(at(0, &call)?.order(at(1, &call)?))
 }
 
 /// `q.compareTo(other)`: 1 if it is greater, 0 if equal, -1 if less.
@@ -176,7 +153,13 @@ fn combine<'b, 'v>(
     arguments: &[CowVal<'_, '_>],
     combine: fn(Decimal, Decimal) -> Option<Decimal>,
 ) -> Evaluated<'b, 'v> {
-    let (left, right) = two(function, arguments, true)?;
-    let refusal = || ExecutionError::function_error(function, "the result has more than 38 digits");
+    let call = Arguments::of(function, arguments)?;
+    let left = at(0, &call)?;
+    // The second may be a whole number.
+    let right = match call.whole(1) {
+        Ok(Some(whole)) => Decimal::new(whole.into(), 0),
+        _ => at(1, &call)?,
+    };
+    let refusal = || call.failed("the result has more than 38 digits");
     combine(left, right).map(|number| CowVal::owned(Quantity(number))).ok_or_else(refusal)
 }

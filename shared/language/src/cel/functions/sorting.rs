@@ -5,16 +5,14 @@
 
 use std::cmp::Ordering;
 
-use cel::ExecutionError;
 use cel::common::types::{CelBool, CelList, CelString, Kind};
 use cel::common::value::{CowVal, Val};
-use serde_json::Value;
 
 use crate::cel::evaluation::constants::{MEMBER_COST, of_bytes};
-use crate::cel::evaluation::convert::{Allowance, json};
-use crate::cel::evaluation::cost::split;
+use crate::cel::evaluation::convert::decimal;
+use crate::cel::evaluation::equal::members;
 use crate::cel::evaluation::weight::charge_copy;
-use crate::cel::functions::texts::Evaluated;
+use crate::cel::functions::arguments::{Arguments, Evaluated};
 use crate::values::decimal::Decimal;
 
 /// The sort key of an item.
@@ -30,10 +28,7 @@ impl<'a> SortKey<'a> {
         match value.get_type().kind() {
             Kind::Boolean => value.downcast_ref::<CelBool>().map(|truth| Self::Truth(*truth.inner())),
             Kind::String => value.downcast_ref::<CelString>().map(|text| Self::Text(text.inner())),
-            _ => match json(value, &mut Allowance::default()) {
-                Ok(Some(Value::Number(number))) => Decimal::of(&number).map(Self::Number),
-                _ => None,
-            },
+            _ => decimal(value).map(Self::Number),
         }
     }
 
@@ -57,21 +52,16 @@ impl<'a> SortKey<'a> {
 
 /// `list.sort()`: the sorted list.
 pub(in crate::cel) fn sort<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<'b, 'v> {
-    let refusal =
-        || ExecutionError::function_error("sort", "needs a list of only texts, only numbers or only booleans");
-    let (cost, arguments) = split(&arguments)?;
-    let list = match arguments {
-        [list] if list.get_type().kind() == Kind::List => list.as_iterable().ok_or_else(refusal)?,
-        _ => return Err(refusal()),
-    };
-    let mut members = list.iter();
+    let call = Arguments::of("sort", &arguments)?;
+    let refusal = || call.failed("needs a list of only texts, only numbers or only booleans");
+    let list = call.values.first().filter(|list| list.get_type().kind() == Kind::List);
+    let items = list.and_then(|list| members(list.as_ref())).ok_or_else(refusal)?;
     let mut sorted: Vec<(SortKey<'_>, &(dyn Val + 'v))> = Vec::new();
     let mut bytes = 0_usize;
-    while let Some(member) = members.next() {
-        cost.charge(MEMBER_COST)?;
-        charge_copy(member, cost)?;
-        let key = if let Kind::List | Kind::Map = member.get_type().kind() { None } else { SortKey::of(member) };
-        let key = key.ok_or_else(refusal)?;
+    for member in items {
+        call.cost.charge(MEMBER_COST)?;
+        charge_copy(member, call.cost)?;
+        let key = SortKey::of(member).ok_or_else(refusal)?;
         if sorted.first().is_some_and(|(first, _)| first.order(&key).is_none()) {
             return Err(refusal());
         }
@@ -80,7 +70,7 @@ pub(in crate::cel) fn sort<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Evaluated<
     }
     // Each item is compared with about as many others as its position has binary digits.
     let rounds = sorted.len().checked_ilog2().map_or(0, |log| log as usize + 1);
-    cost.charge(of_bytes(bytes).saturating_add(sorted.len()).saturating_mul(rounds))?;
+    call.cost.charge(of_bytes(bytes).saturating_add(sorted.len()).saturating_mul(rounds))?;
     sorted.sort_by(|(left, _), (right, _)| left.order(right).unwrap_or(Ordering::Equal));
     let items: Vec<_> = sorted.into_iter().map(|(_, member)| member.clone_as_boxed()).collect();
     Ok(CowVal::owned(CelList::from(items)))

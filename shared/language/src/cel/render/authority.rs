@@ -14,16 +14,13 @@ use crate::cel::render::expression::Expression;
 use crate::cel::render::expressions::Expressions;
 use crate::cel::render::parts::{Part, Parts};
 use crate::cel::render::text::render_text;
-use crate::cel::syntax::parse::{Piece, TemplateError};
+use crate::cel::syntax::pieces::{PLACEHOLDER, Piece, TemplateError};
 use crate::network::host_patterns::HostPatterns;
 
 const FORM: &str = "a URL begins with a literal http:// or https:// and host, for example https://api.example/v1/x";
 const LITERAL: &str =
     "hosts are literal: write `/` before the first ${…}, or name in allowHosts the hosts that may come of it";
 const NAME_FORM: &str = "beside a ${…} a host has letters, digits, `-` and `.`, and a port digits";
-
-/// Shown in place of each value of a host.
-const PLACEHOLDER: &str = "${…}";
 
 /// Scheme, host and port.
 #[derive(Debug)]

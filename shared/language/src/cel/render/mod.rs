@@ -3,8 +3,6 @@
 pub(super) mod authority;
 pub(super) mod expression;
 pub(super) mod expressions;
-mod known_facts;
-pub(super) mod lets;
 pub(super) mod parts;
 pub(super) mod text;
 pub(super) mod url;

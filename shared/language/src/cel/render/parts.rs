@@ -3,7 +3,7 @@
 use crate::cel::check::site::EvaluationError;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::expressions::Expressions;
-use crate::cel::syntax::parse::{Piece, TemplateError};
+use crate::cel::syntax::pieces::{Piece, TemplateError};
 
 /// One part of a template. `P` describes the place of an expression, which decides how its value is written.
 #[derive(Debug)]

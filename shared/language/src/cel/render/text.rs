@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cel::evaluation::convert::{Allowance, text};
+use crate::cel::evaluation::convert::{Allowance, Meter as _, text};
 use crate::values::xml::parse_xml;
 use crate::values::xml_text::xml_text;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::expressions::Expressions;
 use crate::cel::render::parts::{Part, Parts};
-use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
+use crate::cel::syntax::pieces::{Piece, TemplateError, pieces};
 
 /// A text with `${…}` inside, rendered without escaping.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl TextTemplate {
         variables: &Variables<'_>,
         cost: &Arc<Cost>,
     ) -> Result<String, EvaluationError> {
-        let mut allowance = Allowance::default();
+        let allowance = Allowance::default();
         let write = |place: &Place, expression: &Expression| {
             let value = self.render_part((expression, *place), variables, cost)?;
             allowance.spend(value.len()).map_err(|cause| self.site.error(cause))?;

@@ -12,13 +12,13 @@ use url::{Position, Url};
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
 use crate::cel::evaluation::constants::MAX_URL_BYTES;
-use crate::cel::evaluation::function_names::PATH;
+use crate::cel::functions::table::PATH;
 use crate::cel::render::authority::Authority;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::expressions::Expressions;
 use crate::cel::render::parts::{Part, Parts};
 use crate::cel::render::text::render_text;
-use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
+use crate::cel::syntax::pieces::{Piece, TemplateError, pieces};
 
 /// Every character except the unreserved ones of RFC 3986.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

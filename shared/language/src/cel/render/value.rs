@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use crate::cel::check::mistake::Mistake;
 use crate::cel::check::site::{EvaluationError, Site};
 use crate::cel::check::variables::Variables;
-use crate::cel::evaluation::convert::Allowance;
+use crate::cel::evaluation::convert::{Allowance, Meter as _};
 use crate::cel::evaluation::cost::Cost;
 use crate::cel::render::expression::Expression;
 use crate::cel::render::expressions::Expressions;
 use crate::cel::render::text::TextTemplate;
-use crate::cel::syntax::parse::{Piece, TemplateError, pieces};
+use crate::cel::syntax::pieces::{Piece, TemplateError, pieces};
 
 /// A YAML tree whose strings are templates.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl Node {
     }
 
     /// Renders the nodes that read none of the unknown variables.
-    fn try_without(&self, unknown: &[&str], rendering: &mut Rendering<'_, '_>) -> Result<(), EvaluationError> {
+    fn try_without(&self, unknown: &[&str], rendering: &Rendering<'_, '_>) -> Result<(), EvaluationError> {
         match self {
             Self::List(items) => items.iter().try_for_each(|item| item.try_without(unknown, rendering)),
             Self::Map(entries) => entries.iter().try_for_each(|(_, field)| field.try_without(unknown, rendering)),
@@ -114,7 +114,7 @@ impl Node {
     }
 
     /// Renders the node; `None` leaves it out.
-    fn render(&self, rendering: &mut Rendering<'_, '_>) -> Result<Option<Value>, EvaluationError> {
+    fn render(&self, rendering: &Rendering<'_, '_>) -> Result<Option<Value>, EvaluationError> {
         match self {
             Self::Constant(value) => Ok(Some(value.clone())),
             Self::Expression(expression) => {
@@ -173,8 +173,12 @@ struct Rendering<'r, 'v> {
     site: &'r Site,
 }
 
-impl Rendering<'_, '_> {
-    fn spend(&mut self, bytes: usize) -> Result<(), EvaluationError> {
+impl<'r, 'v> Rendering<'r, 'v> {
+    fn new(variables: &'r Variables<'v>, site: &'r Site) -> Self {
+        Self { variables, allowance: Allowance::default(), cost: Arc::default(), site }
+    }
+
+    fn spend(&self, bytes: usize) -> Result<(), EvaluationError> {
         self.allowance.spend(bytes).map_err(|cause| self.site.error(cause))
     }
 }
@@ -208,9 +212,7 @@ impl ValueTemplate {
     /// # Errors
     /// Same as [`ValueTemplate::render`].
     pub(crate) fn try_without(&self, unknown: &[&str], variables: &Variables<'_>) -> Result<(), EvaluationError> {
-        let mut rendering =
-            Rendering { variables, allowance: Allowance::default(), cost: Arc::default(), site: &self.site };
-        self.root.try_without(unknown, &mut rendering)
+        self.root.try_without(unknown, &Rendering::new(variables, &self.site))
     }
 
     /// Attributes a rendering error to the object or to the response.
@@ -244,8 +246,6 @@ impl ValueTemplate {
     /// # Errors
     /// Same as [`ValueTemplate::render`].
     pub(crate) fn render_optional(&self, variables: &Variables<'_>) -> Result<Option<Value>, EvaluationError> {
-        let mut rendering =
-            Rendering { variables, allowance: Allowance::default(), cost: Arc::default(), site: &self.site };
-        self.root.render(&mut rendering)
+        self.root.render(&Rendering::new(variables, &self.site))
     }
 }

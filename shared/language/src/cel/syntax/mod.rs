@@ -1,12 +1,13 @@
 //! Parses the source of one expression to a tree, within limits that the parser can handle.
 
-pub(super) mod parse;
+pub(super) mod pieces;
+pub(crate) mod tree;
 
-use cel::common::ast::{Expr, IdedExpr, SourceInfo};
+use cel::common::ast::{IdedExpr, SourceInfo};
 
 use crate::cel::evaluation::constants::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH, PARSE_STACK_BYTES};
 use crate::cel::functions::ENVIRONMENT;
-use crate::cel::syntax::parse::{TemplateError, bracket_depth};
+use crate::cel::syntax::pieces::{TemplateError, bracket_depth};
 
 /// Parses the source between `${` and `}`. Offsets of errors count from its beginning.
 ///
@@ -26,30 +27,14 @@ pub(crate) fn parse_source(source: &str) -> Result<(IdedExpr, SourceInfo), Templ
     parsed.map_err(|errors| syntax_error(source, &errors))
 }
 
-/// Returns the direct children of an expression.
-pub(in crate::cel) fn parts_mut(expression: &mut IdedExpr) -> Vec<&mut IdedExpr> {
-    use cel::common::ast::EntryExpr;
-    match &mut expression.expr {
-        Expr::Call(call) => call.target.as_deref_mut().into_iter().chain(&mut call.args).collect(),
-        Expr::Comprehension(loops) => vec![
-            &mut loops.iter_range,
-            &mut loops.accu_init,
-            &mut loops.loop_cond,
-            &mut loops.loop_step,
-            &mut loops.result,
-        ],
-        Expr::List(list) => list.elements.iter_mut().collect(),
-        Expr::Map(map) => map
-            .entries
-            .iter_mut()
-            .flat_map(|entry| match &mut entry.expr {
-                EntryExpr::MapEntry(entry) => vec![&mut entry.key, &mut entry.value],
-                EntryExpr::StructField(_) => Vec::new(),
-            })
-            .collect(),
-        Expr::Select(select) => vec![&mut select.operand],
-        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Vec::new(),
-    }
+/// Returns the byte offset of a node in the source.
+pub(crate) fn start_of(node: u64, source: &SourceInfo) -> usize {
+    source.offset_for(node).and_then(|(start, _)| usize::try_from(start).ok()).unwrap_or(0)
+}
+
+/// Returns the number of characters in front of a byte offset.
+pub(crate) fn characters_before(start: usize, source: &SourceInfo) -> usize {
+    source.source.get(..start).map_or(0, |before| before.chars().count())
 }
 
 /// Converts the first of cel's syntax errors. The others are mostly its consequences.

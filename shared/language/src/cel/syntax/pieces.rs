@@ -96,6 +96,17 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     Ok(pieces)
 }
 
+/// Returns the source of a text that is one `${…}`, and the number of characters in front of it.
+///
+/// # Errors
+/// Fails if there is anything else.
+pub(in crate::cel) fn one_expression(text: &str) -> Result<(&str, usize), TemplateError> {
+    match pieces(text)?.as_slice() {
+        [Piece::Expression { source, offset }] => Ok((source, *offset)),
+        _ => Err(TemplateError::new(0, "write one \"${…}\" and nothing around it")),
+    }
+}
+
 /// Number of characters of `text` in front of its suffix `tail`.
 fn characters_before(text: &str, tail: &str) -> usize {
     text[..text.len() - tail.len()].chars().count()
