@@ -6,6 +6,7 @@ pub mod approval;
 pub mod attestation;
 pub mod collections;
 pub mod condition;
+mod facts;
 pub mod held_corrections;
 pub mod identity;
 pub mod lease;
