@@ -16,11 +16,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use drift_api::requests::http_request::HttpRequest;
 use drift_api::{CredentialError, Moment, ObjectId};
 use drift_kube::process::clock;
 use drift_kube::{JobClient, Leadership, ObjectWriter, ResourceClient};
-use drift_language::{Destination, Target};
+use drift_language::{Destination, HttpRequest, Target};
 use drift_systems::{
     ConnectionParameters, Databases, DirectoryParameters, HostGate, HostReply, HttpFailure, HttpSender, Permit, Probe,
     SystemFailure,

@@ -1,4 +1,4 @@
-//! The common vocabulary of both programs: names, time as a value, the two conditions, the lean object, identity, requests.
+//! The common vocabulary of both programs: names, time as a value, the two conditions, the lean object, identity.
 //!
 //! Pure: functions over values.
 
@@ -13,7 +13,6 @@ pub mod lease;
 pub mod names;
 pub mod object;
 pub mod printable;
-pub mod requests;
 pub mod resource_version;
 pub mod secrets;
 mod short_hash;
@@ -40,12 +39,6 @@ pub use object::field_paths::FieldPaths;
 pub use object::kept_fields::{KeptFields, KeptObject};
 pub use object::object_view::{ObjectView, OpenView};
 pub use object::{LeanObject, ObjectId, SeenObject};
-pub use requests::http_request::HttpRequest;
-pub use requests::job::{Job, JobProgress, JobStage};
-pub use requests::ldap::result_code::ResultCode;
-pub use requests::ldap::{Attribute, Change, Edit, Search, SearchScope};
-pub use requests::sql_query::SqlQuery;
-pub use requests::sql_state::SqlState;
 pub use resource_version::ResourceVersion;
 pub use secrets::labelled_secrets::{
     CredentialError, LabelledSecret, LabelledSecrets, SecretVersion, without_line_end,

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use drift_api::{CredentialError, LeanObject, SqlState};
+use drift_api::{CredentialError, LeanObject};
 use drift_language::{SqlCorrect, Step as _, Target, Variables};
-use drift_systems::{RefusalReason, SqlFailure, StatementFailure, WriteStatement};
+use drift_systems::{RefusalReason, SqlFailure, SqlState, StatementFailure, WriteStatement};
 use jiff::Timestamp;
 
 use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};

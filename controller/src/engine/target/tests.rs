@@ -3,10 +3,9 @@ use std::time::Duration;
 
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
 use drift_api::{
-    BreakerCounts, Claimant, Conditions, DesiredHash, JobStage, LeanObject, ObjectId, ObjectRef, Ownership, Rights,
-    SecretMarks,
+    BreakerCounts, Claimant, Conditions, DesiredHash, LeanObject, ObjectId, ObjectRef, Ownership, Rights, SecretMarks,
 };
-use drift_language::SecretValues;
+use drift_language::{JobStage, SecretValues};
 use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};

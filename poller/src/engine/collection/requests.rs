@@ -227,7 +227,7 @@ impl CollectionRequests {
 mod tests {
     use super::*;
     use crate::engine::fixtures::at;
-    use drift_api::requests::http_request::HttpRequest;
+    use drift_language::HttpRequest;
 
     fn request(url: &str) -> Request {
         let (method, headers) = (http::Method::GET, Arc::default());

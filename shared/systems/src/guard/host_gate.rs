@@ -1,7 +1,7 @@
 //! Limits of one host over all targets: concurrent requests, and pauses.
 //!
 //! Targets have their own limits, but ten targets of one API put their combined load on it. Hosts are keyed by
-//! `host:port` or `unix:/path` ([`HttpRequest::host`](drift_api::requests::http_request::HttpRequest::host)). This file
+//! `host:port` or `unix:/path` ([`HttpRequest::host`](drift_language::HttpRequest::host)). This file
 //! sends nothing and reads no clock: the caller passes the time. A pause is returned instead of waited for, so that the
 //! caller can reschedule instead of queueing.
 

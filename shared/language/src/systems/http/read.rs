@@ -13,6 +13,7 @@ use crate::systems::http::collection::{COLLECTION_KEYS, Collection, read_collect
 use crate::systems::http::insecure::check_credentials;
 use crate::systems::http::read_step::{Absence, REQUEST_KEYS, ReadStep, Turn, read_step, read_steps};
 use crate::systems::http::request::headers::read_headers;
+use crate::systems::http::request::rendered::HttpRequest;
 use crate::systems::http::scope::scope_of;
 use crate::systems::http::socket::read_socket;
 use crate::systems::http::tls::{Tls, read_tls};
@@ -21,7 +22,6 @@ use crate::systems::section::ReadSection;
 use crate::systems::steps::{Role, VisitParts, expressions_of};
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::{Fields, Node, Reader, expression, read_value};
-use drift_api::HttpRequest;
 use drift_api::names::CREDENTIAL_POLLER;
 
 /// Default limit of a response. A REST response about one resource has a few KiB.

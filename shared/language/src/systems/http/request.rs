@@ -4,6 +4,7 @@
 
 pub(crate) mod body;
 pub(crate) mod headers;
+pub(crate) mod rendered;
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,8 +18,8 @@ use crate::cel::{
 };
 use crate::systems::http::request::body::{Body, read_body};
 use crate::systems::http::request::headers::{HeaderTemplate, read_headers};
+use crate::systems::http::request::rendered::HttpRequest;
 use crate::yaml::{Fields, Reader};
-use drift_api::HttpRequest;
 
 /// The template of a request.
 #[derive(Debug)]

@@ -7,12 +7,13 @@ use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Node as ValueNode, Scope, Site, ValueTemplate, Variables, without_expressions};
 use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::read_whole_secret;
+use crate::systems::ldap::{Search, SearchScope};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
 use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::{Node, Reader};
+use drift_api::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::{ScopeId, Search, SearchScope};
 
 /// The required keys of the Secret.
 pub(super) const SECRET_KEYS: &[&str] = &["url", "bindDn", PASSWORD];

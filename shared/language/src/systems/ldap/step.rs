@@ -4,9 +4,9 @@ use super::template::{Form, LdapTemplate, template};
 use super::values::{AttributeTemplate, attributes};
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
 use crate::spec::naming::read_step_name;
+use crate::systems::ldap::{Change, Edit};
 use crate::systems::steps::{Role, Step};
 use crate::yaml::{Node, Reader, expression};
-use drift_api::{Change, Edit};
 
 /// One step of a correction.
 #[derive(Debug)]

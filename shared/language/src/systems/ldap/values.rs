@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::name::is_attribute;
 use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, ValueTemplate, Variables};
+use crate::systems::ldap::Attribute;
 use crate::yaml::{Content, Node, Reader, all, read_value};
-use drift_api::Attribute;
 
 /// The values of one attribute.
 #[derive(Debug)]

@@ -8,12 +8,13 @@ use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::systems::keys::{Keys, read_keys};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
+use crate::systems::sql::query::SqlQuery;
 use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
 use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::{Node, Reader};
+use drift_api::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::{ScopeId, SqlQuery};
 
 /// Default limit of a query's result. A row about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;

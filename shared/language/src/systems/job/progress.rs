@@ -2,6 +2,7 @@
 //!
 //! Only the fields that corrections need are kept. This file sends nothing.
 
+use drift_api::Held;
 use serde_json::Value;
 
 /// The stage of an unfinished Job, from its status alone. Following a Job needs no right to read Pods.
@@ -15,6 +16,19 @@ pub enum JobStage {
     PodNotReady,
     /// It has a Pod that runs, or one that has ended.
     Running,
+}
+
+impl JobStage {
+    /// Returns the reason why a Job makes no progress in this stage; `None` if it runs.
+    #[must_use]
+    pub const fn hold(self) -> Option<Held> {
+        match self {
+            Self::NotTakenUp => Some(Held::JobNotTakenUp),
+            Self::WithoutPod => Some(Held::JobWithoutPod),
+            Self::PodNotReady => Some(Held::JobPodNotReady),
+            Self::Running => None,
+        }
+    }
 }
 
 /// The progress of a Job.

@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tokio_postgres::Notification;
 
-use crate::postgres::session::Session;
 use crate::sql::SqlFailure;
 use crate::sql::parameters::ConnectionParameters;
+use crate::sql::postgres::session::Session;
 
 /// Maximum bytes from the server until the next notification is taken. One has at most 8,000 (PostgreSQL's own limit),
 /// and many come at once.

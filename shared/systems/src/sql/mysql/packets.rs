@@ -12,9 +12,9 @@ use mysql_common::constants::Command;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::guard::allowance::Allowance;
-use crate::mysql::failure::{LONG_STATEMENT, NOT_MYSQL};
 use crate::sql::SqlFailure;
 use crate::sql::failure::CLOSED;
+use crate::sql::mysql::failure::{LONG_STATEMENT, NOT_MYSQL};
 
 /// Bytes of a packet's header.
 const HEADER: usize = 4;

@@ -1,7 +1,7 @@
 //! Failures of a session, as fixed texts and codes.
 
 use crate::guard::failure::SystemFailure;
-use drift_api::requests::sql_state::SqlState;
+use crate::sql::state::SqlState;
 use mysql_common::io::ParseBuf;
 
 use crate::refusal::ServerText;

@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use drift_api::SqlQuery;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
-use drift_language::{Connection, Dialect};
+use drift_language::{Connection, Dialect, SqlQuery};
 use mysql_common::constants::CapabilityFlags as Can;
 use mysql_common::packets::HandshakePacket;
 use mysql_common::proto::MySerialize;

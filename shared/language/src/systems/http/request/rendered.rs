@@ -39,8 +39,7 @@ impl HttpRequest {
 }
 
 /// Returns `host:port` of a URL, in lower case, with an IPv6 address in brackets.
-#[must_use]
-pub fn host_and_port(url: &Url) -> String {
+fn host_and_port(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     format!("{host}:{}", url.port_or_known_default().unwrap_or_default())
 }

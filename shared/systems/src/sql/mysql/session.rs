@@ -8,16 +8,16 @@ use mysql_common::value::Value as Parameter;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use drift_api::requests::sql_query::SqlQuery;
+use drift_language::SqlQuery;
 
 use crate::guard::allowance::Allowance;
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
 use crate::guard::write_progress::WriteProgress;
-use crate::mysql::client::{ANSWER_BYTES, Answer, Client, Next, UNUSED_BYTES};
-use crate::mysql::open::open;
-use crate::mysql::value::{Columns, bytes_of};
 use crate::sql::failure::TOO_LARGE;
+use crate::sql::mysql::client::{ANSWER_BYTES, Answer, Client, Next, UNUSED_BYTES};
+use crate::sql::mysql::open::open;
+use crate::sql::mysql::value::{Columns, bytes_of};
 use crate::sql::value::NO_COLUMNS;
 use crate::sql::{ConnectionParameters, LIFE, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::guard::write_progress::WriteProgress;
-use crate::postgres::session::Session;
+use crate::sql::postgres::session::Session;
 use crate::sql::{RunOptions, SqlFailure, StatementFailure, WriteStatement};
 
 /// Maximum bytes from the server for a correction. Results of its statements are not read.

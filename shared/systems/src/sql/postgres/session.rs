@@ -15,11 +15,11 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Notificati
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
 use crate::guard::stream::in_time;
-use crate::postgres::dial::dial;
-use crate::postgres::rows::Statements;
-use crate::postgres::wire::{Allowance, Capped};
 use crate::sql::failure::CLOSED;
 use crate::sql::parameters::ConnectionParameters;
+use crate::sql::postgres::dial::dial;
+use crate::sql::postgres::rows::Statements;
+use crate::sql::postgres::wire::{Allowance, Capped};
 use crate::sql::{LIFE, SqlFailure};
 
 /// Maximum bytes from a server during the handshake. Its settings take a few KiB.

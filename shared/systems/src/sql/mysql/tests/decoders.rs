@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 
 use super::server::column;
-use crate::mysql::dial::Greeting;
-use crate::mysql::failure::answered;
-use crate::mysql::value::Columns;
+use crate::sql::mysql::dial::Greeting;
+use crate::sql::mysql::failure::answered;
+use crate::sql::mysql::value::Columns;
 
 /// A greeting whose lengths vary.
 fn greeting(length: u8, rest: &[u8]) -> Vec<u8> {

@@ -6,9 +6,9 @@ use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakeResponse};
 use mysql_common::proto::MySerialize;
 use secrecy::ExposeSecret;
 
-use crate::mysql::dial::{Dialled, Greeting, LOGIN_BYTES, Stream};
-use crate::mysql::failure::{ERROR, NOT_MYSQL, answered};
-use crate::mysql::packets::{PACKET_BYTES, Packets};
+use crate::sql::mysql::dial::{Dialled, Greeting, LOGIN_BYTES, Stream};
+use crate::sql::mysql::failure::{ERROR, NOT_MYSQL, answered};
+use crate::sql::mysql::packets::{PACKET_BYTES, Packets};
 use crate::sql::{ConnectionParameters, SqlFailure};
 
 /// The server's version from which on `mysql_common` announces the character set `utf8mb4`.

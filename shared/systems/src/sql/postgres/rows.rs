@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row, Statement};
 
-use crate::postgres::value::json_of;
-use crate::postgres::wire::Allowance;
 use crate::sql::SqlFailure;
+use crate::sql::postgres::value::json_of;
+use crate::sql::postgres::wire::Allowance;
 use crate::sql::value::{check_columns, row_allowance};
 
 /// Maximum prepared queries of one connection. A target has one, and another for each variation of its text.

@@ -12,15 +12,15 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-use drift_api::{CredentialError, LabelledSecrets, SqlQuery};
-use drift_language::{Connection, Network};
+use drift_api::{CredentialError, LabelledSecrets};
+use drift_language::{Connection, Network, SqlQuery};
 
-use crate::databases::session::Session;
 use crate::guard::clock::now;
 use crate::guard::dialling::DialRules;
 use crate::guard::write_progress::WriteProgress;
-use crate::postgres;
-use crate::postgres::Listener;
+use crate::sql::databases::session::Session;
+use crate::sql::postgres;
+use crate::sql::postgres::Listener;
 use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
 
 /// Minimum time between two sessions of one target that end with a denial. A role without a right costs at most one

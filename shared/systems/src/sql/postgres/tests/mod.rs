@@ -9,8 +9,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 
-use drift_api::{LabelledSecret, LabelledSecrets, SqlQuery, SqlState};
-use drift_language::{Connection, Dialect};
+use crate::sql::state::SqlState;
+use drift_api::{LabelledSecret, LabelledSecrets};
+use drift_language::{Connection, Dialect, SqlQuery};
 
 use crate::sql::failure::TOO_MANY_TYPES;
 use crate::{

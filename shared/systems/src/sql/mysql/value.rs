@@ -12,8 +12,8 @@ use mysql_common::value::{ServerSide, Value as Stored};
 use serde_json::{Map, Number, Value};
 
 use crate::guard::allowance::Allowance;
-use crate::mysql::failure::NOT_MYSQL;
 use crate::sql::SqlFailure;
+use crate::sql::mysql::failure::NOT_MYSQL;
 use crate::sql::value::{MALFORMED, check_columns, exact, parsed, row_allowance};
 
 /// Character set of values that are not texts (`binary`).

@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio_postgres::Client;
 use tokio_postgres::types::{Format, IsNull, ToSql, Type};
 
-use crate::postgres::rows::Statements;
-use crate::postgres::session::Session;
+use crate::sql::postgres::rows::Statements;
+use crate::sql::postgres::session::Session;
 use crate::sql::{QueryOptions, SqlFailure};
-use drift_api::requests::sql_query::SqlQuery;
+use drift_language::SqlQuery;
 
 /// Bytes that the server may send in addition to rows: column descriptions and settings.
 const BESIDE_ROWS: usize = 64 * 1024;

@@ -5,9 +5,9 @@ use mysql_common::value::Value;
 
 use crate::guard::dialling::DialRules;
 use crate::guard::stream::in_time;
-use crate::mysql::client::Client;
-use crate::mysql::dial::dial;
-use crate::mysql::login::log_in;
+use crate::sql::mysql::client::Client;
+use crate::sql::mysql::dial::dial;
+use crate::sql::mysql::login::log_in;
 use crate::sql::{ConnectionParameters, SqlFailure};
 
 /// Settings of each connection. They override those of the server, and of its `init_connect`. Literals and the scanner

@@ -2,13 +2,12 @@
 
 use serde_json::Value;
 
-use drift_api::requests::sql_query::SqlQuery;
-use drift_language::Dialect;
+use drift_language::{Dialect, SqlQuery};
 
 use crate::guard::dialling::DialRules;
 use crate::guard::write_progress::WriteProgress;
 use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, StatementFailure, WriteStatement};
-use crate::{mysql, postgres};
+use crate::sql::{mysql, postgres};
 
 /// One database connection.
 pub(super) enum Session {

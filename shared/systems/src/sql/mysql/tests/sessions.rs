@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::server::{CLOSE, EXECUTE, PREPARE, QUERY, QUIT, Script, Server, ask, column, framed, parts, result, text};
-use crate::mysql::Session;
 use crate::sql::SqlFailure;
+use crate::sql::mysql::Session;
 use crate::{RunOptions, StatementFailure, WriteProgress, WriteStatement};
 
 /// An answer without a result, before another answer.

@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use super::server::{NONCE, OK, PASSWORD, Parts, Script, Server, parameters, parts};
 use crate::SqlFailure;
 use crate::guard::dialling::DialRules;
-use crate::mysql::Session;
+use crate::sql::mysql::Session;
 
 const PROPOSED: [&str; 4] = ["mysql_native_password", "caching_sha2_password", "client_ed25519", ""];
 

@@ -1,9 +1,6 @@
-//! Rendered requests to a directory, and the result codes of its responses (RFC 4511).
+//! Rendered requests to a directory (RFC 4511).
 //!
 //! They contain no server and no credential: the sender knows both.
-
-pub mod ber;
-pub mod result_code;
 
 use std::fmt;
 

@@ -9,9 +9,9 @@ use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use crate::guard::allowance::Allowance;
 use crate::guard::dialling::DialRules;
 use crate::guard::stream::{Wire, connect, handshake};
-use crate::mysql::failure::{ERROR, NOT_MYSQL, answered};
-use crate::mysql::packets::{PACKET_BYTES, Packets};
 use crate::sql::dial::{NO_TLS, open_socket, tls_configuration};
+use crate::sql::mysql::failure::{ERROR, NOT_MYSQL, answered};
+use crate::sql::mysql::packets::{PACKET_BYTES, Packets};
 use crate::sql::{ConnectionParameters, SqlFailure, SslMode};
 
 /// Maximum bytes from a server until the login ends, in any number of packets. They take less than 200.

@@ -11,10 +11,10 @@ use mysql_common::row::{Row, RowDeserializer};
 use mysql_common::value::{ServerSide, Value};
 
 use crate::guard::allowance::Allowance;
-use crate::mysql::dial::Stream;
-use crate::mysql::failure::{ERROR, LONG_STATEMENT, NOT_MYSQL, answered};
-use crate::mysql::packets::Packets;
 use crate::sql::SqlFailure;
+use crate::sql::mysql::dial::Stream;
+use crate::sql::mysql::failure::{ERROR, LONG_STATEMENT, NOT_MYSQL, answered};
+use crate::sql::mysql::packets::Packets;
 use crate::sql::value::{MAX_COLUMNS, TOO_MANY_COLUMNS};
 
 /// Maximum bytes of an answer without rows, or with the one row of a setting. An error's text has at most 512 bytes.
