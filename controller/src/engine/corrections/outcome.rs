@@ -10,7 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{LeanObject, StatusFields};
+use drift_api::condition::StatusFields;
+use drift_api::object::LeanObject;
 use drift_language::{JobStage, StatusSet};
 use drift_systems::{RefusalReason, ResultCode, SqlState, SystemFailure};
 

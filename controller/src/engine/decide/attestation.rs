@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_api::{Attestation, Moment, ObjectId};
+use drift_api::attestation::Attestation;
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 /// A Lease is fresh if its record changed within this time. It is three times the lease duration of 12 s, plus a margin

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::LeanObject;
+use drift_api::object::LeanObject;
 use drift_language::JobStage;
 
 use super::end::ExecutionEnd;

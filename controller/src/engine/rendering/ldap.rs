@@ -1,7 +1,8 @@
 //! The changes of one correction of a directory, all rendered before the first is sent, and the meaning of their
 //! results. Each change is one atomic step.
 
-use drift_api::{CredentialError, LeanObject};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::ldap::Change;
 use drift_language::{LdapCorrect, SecretValues, Step as _, Target, Variables};
 use drift_systems::{LdapFailure, RefusalReason, ResultCode};

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{CredentialError, LeanObject};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::ldap::Change;
 use drift_language::{Destination, Format, HttpRequest, SecretValues, Target};
 use drift_systems::{HttpFailure, HttpReply, LdapFailure, StatementFailure, WriteStatement};

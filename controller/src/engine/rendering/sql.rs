@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use drift_api::{CredentialError, LeanObject};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::{SqlCorrect, Step as _, Target, Variables};
 use drift_systems::{RefusalReason, SqlFailure, SqlState, StatementFailure, WriteStatement};
 use jiff::Timestamp;

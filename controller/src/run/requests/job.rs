@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use drift_api::Moment;
+use drift_api::timing::moment::Moment;
 use drift_kube::access::with_roles;
 use drift_kube::process::clock;
 use drift_kube::{CallError, CallSlots, JobClient};

@@ -2,7 +2,8 @@
 //!
 //! It contains no credential. The sender adds that.
 
-use drift_api::{ClusterResource, ObjectView};
+use drift_api::object::cluster_resource::ClusterResource;
+use drift_api::object::object_view::ObjectView;
 use drift_language::ldap::Search;
 use drift_language::{EvaluationError, HttpRequest, Source, SqlQuery, Target};
 use serde_json::Value;

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use drift_api::{Moment, Uid};
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
 
 use crate::guard::host_health::{Epoch, HostHealth, HostReply, Pause};
 

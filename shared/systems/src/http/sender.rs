@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use drift_api::{CredentialError, LabelledSecrets};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Auth, AwsKeys, AwsSigV4, HttpRequest};
 use http::Method;
 use http::header::{HeaderName, HeaderValue};

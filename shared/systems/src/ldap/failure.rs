@@ -6,7 +6,7 @@
 use std::io;
 
 use crate::ldap::result_code::ResultCode;
-use drift_api::CredentialError;
+use drift_api::secrets::labelled_secrets::CredentialError;
 
 use crate::PAUSE_WHEN_NOT_TOLD;
 use crate::guard::failure::SystemFailure;

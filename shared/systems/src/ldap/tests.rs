@@ -4,7 +4,7 @@ use crate::guard::failure::SystemFailure;
 use std::time::Duration;
 
 use crate::ldap::result_code::ResultCode;
-use drift_api::{LabelledSecret, LabelledSecrets};
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::ldap::ber::{element, number};
 use drift_language::ldap::{Change, Search, SearchScope};
 use serde_json::json;

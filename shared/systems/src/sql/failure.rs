@@ -6,7 +6,7 @@
 use std::io;
 
 use crate::sql::state::SqlState;
-use drift_api::CredentialError;
+use drift_api::secrets::labelled_secrets::CredentialError;
 
 use crate::guard::connect_errors::describe;
 use crate::guard::failure::SystemFailure;

@@ -1,6 +1,6 @@
 //! Name, manifest, turn and end of a correction's Job.
 
-use drift_api::{CorrectedReason, DesiredHash, ObservedReason};
+use drift_api::condition::{CorrectedReason, DesiredHash, ObservedReason};
 use drift_language::{Job, JobProgress, JobStage};
 
 use super::*;

@@ -8,7 +8,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{ObservedReason, OpenView, Uid};
+use drift_api::condition::ObservedReason;
+use drift_api::identity::Uid;
+use drift_api::object::object_view::OpenView;
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
 use drift_language::{HttpRead, HttpRequest, Target};

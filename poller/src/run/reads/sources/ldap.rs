@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use drift_api::Uid;
+use drift_api::identity::Uid;
 use drift_kube::process::clock;
 use drift_language::LdapRead;
 use drift_language::ldap::Search;

@@ -2,7 +2,7 @@
 //!
 //! Only the fields that corrections need are kept. This file sends nothing.
 
-use drift_api::Held;
+use drift_api::held_corrections::Held;
 use serde_json::Value;
 
 /// The stage of an unfinished Job, from its status alone. Following a Job needs no right to read Pods.

@@ -12,7 +12,7 @@ use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerRules, DefaultRules, read_rules};
 use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::{Node, Reader};
-use drift_api::ScopeId;
+use drift_api::identity::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
 
 /// The required keys of the Secret.

@@ -13,7 +13,7 @@ use crate::systems::sql::{Connection, Dialect, SqlTemplate, read_connection};
 use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::durations::{KIB, MIB, size};
 use crate::yaml::{Node, Reader};
-use drift_api::ScopeId;
+use drift_api::identity::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
 
 /// Default limit of a query's result. A row about one resource has a few KiB.

@@ -10,8 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
-use drift_api::without_line_end;
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets, without_line_end};
 use drift_language::{HttpRequest, JwtClaims};
 
 /// The key of the Secret.

@@ -10,7 +10,7 @@ use url::form_urlencoded::Serializer;
 use crate::HttpOptions;
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
-use drift_api::CredentialError;
+use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::{AwsRole, HttpRequest};
 
 /// Returns the source of the role's keys. The logs of AWS name the session by the program.

@@ -14,7 +14,7 @@ use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use drift_api::{CredentialError, LabelledSecrets};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{AwsKeys, AwsSigV4, HttpRequest};
 
 const ACCESS_KEY_ID: &str = "accessKeyId";

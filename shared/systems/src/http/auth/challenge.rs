@@ -13,7 +13,7 @@ use url::Url;
 use crate::http::auth;
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::{HttpFailure, HttpOptions, ServerText};
-use drift_api::LabelledSecrets;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_language::{Auth, Challenge, HttpRequest, is_unread};
 
 /// Maximum length of a header. Those of registries have about 200 bytes.

@@ -12,7 +12,7 @@ use crate::HttpOptions;
 use crate::http::auth::assertion::Assertion;
 use crate::http::auth::sensitive;
 use crate::http::auth::token_request::{Origin, TokenSource};
-use drift_api::{CredentialError, LabelledSecrets, without_line_end};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets, without_line_end};
 use drift_language::{HttpRequest, Login, LoginBody};
 
 /// Returns the token source, if the Secret may be used for it.

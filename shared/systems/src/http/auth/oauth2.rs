@@ -13,7 +13,7 @@ use crate::HttpOptions;
 use crate::http::auth::assertion::Assertion;
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
-use drift_api::{CredentialError, LabelledSecrets, without_line_end};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets, without_line_end};
 use drift_language::{Grant, HttpRequest, OAuth2};
 
 /// The grant of RFC 7523.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-use drift_api::{CredentialError, LabelledSecrets};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
 use drift_language::{Connection, Network, SqlQuery};
 
 use crate::guard::clock::now;

@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 
 use crate::sql::state::SqlState;
-use drift_api::{LabelledSecret, LabelledSecrets};
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_language::{Connection, Dialect, SqlQuery};
 
 use crate::sql::failure::TOO_MANY_TYPES;
