@@ -5,7 +5,7 @@
 //! `3f2a9c71d0e4b5a6`, or `3f2a9c71d0e4b5a6 except-namespaces NAMESPACE,NAMESPACE except UID UID`, with either
 //! exception optional. A text of another shape attests nothing, because its exceptions are unknown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::facts::{self, Fact};
@@ -85,6 +85,14 @@ impl Attestation {
         let is_known = !hash.is_empty() && !except.namespaces.contains("") && except.objects.iter().all(is_uid);
         facts::as_written(text, Self { hash: hash.to_owned(), except }).filter(|_| is_known)
     }
+}
+
+/// Parses the annotation: a JSON object from target name to attestation. An invalid annotation attests nothing, and an
+/// invalid entry attests nothing for its target.
+#[must_use]
+pub fn parse_annotation(text: &str) -> BTreeMap<String, Attestation> {
+    let texts: BTreeMap<String, String> = serde_json::from_str(text).unwrap_or_default();
+    texts.into_iter().filter_map(|(target, text)| Some((target, Attestation::parse(&text)?))).collect()
 }
 
 impl fmt::Display for Attestation {
