@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, SELECTIONS_ANNOTATION};
-use drift_api::{FieldPaths, LeanObject};
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
 use drift_kube::process::clock;
 use drift_kube::program::settings::BAD_USAGE;
 use drift_kube::telemetry::metrics;

@@ -6,8 +6,7 @@ use std::fs;
 
 use drift_api::condition::CurrentVerdict;
 use drift_api::object::LeanObject;
-use drift_api::requests::http_request::HttpRequest;
-use drift_language::{Source, Target};
+use drift_language::{HttpRequest, Source, Target};
 use drift_systems::{HttpReply, RecordedExchange, ReplyBody, SentCredentials, count_as_denied, count_as_limited};
 use http::{HeaderMap, StatusCode};
 

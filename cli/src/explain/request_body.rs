@@ -1,7 +1,7 @@
 //! The body of a request as `explain` shows it: JSON, the fields of a form, a text or XML.
 
 use drift_api::printable::printable;
-use drift_api::requests::http_request::HttpRequest;
+use drift_language::HttpRequest;
 use drift_systems::sessions::form_fields;
 use serde_json::Value;
 

@@ -3,11 +3,9 @@
 
 pub(super) mod session_values;
 
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::requests::sql_dialect::Dialect;
 use drift_api::secrets::secret_texts::REDACTED;
 use drift_api::secrets::session_names::names_credential;
-use drift_language::{Auth, AwsKeys, Grant, HttpRead, Source, Target};
+use drift_language::{Auth, AwsKeys, Dialect, Grant, HttpRead, HttpRequest, Source, Target};
 use drift_systems::RecordedExchange;
 use serde_json::Value;
 

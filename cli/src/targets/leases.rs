@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use drift_api::attestation::Attestation;
+use drift_api::attestation::{self, Attestation};
 use drift_api::lease::annotation_of_holder;
 use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, UNWRITTEN_ANNOTATION};
 use drift_api::unwritten::{UnwrittenTargets, parse_annotation};
@@ -12,8 +12,8 @@ use serde_json::Value;
 /// The attestations of the poller that holds this Lease; `None` if none holds it.
 #[must_use]
 pub(crate) fn attestations(lease: Option<&Value>, now: Timestamp) -> Option<BTreeMap<String, Attestation>> {
-    let list = texts_by_target(lease?, ATTESTED_TARGETS_ANNOTATION, now)?;
-    Some(list.into_iter().filter_map(|(target, text)| Some((target, Attestation::parse(&text)?))).collect())
+    let text = annotation_of_holder(lease?, ATTESTED_TARGETS_ANNOTATION, now)?;
+    Some(text.map(attestation::parse_annotation).unwrap_or_default())
 }
 
 /// The verdicts that the poller that holds this Lease cannot write.
@@ -26,10 +26,6 @@ pub(crate) fn unwritten(lease: Option<&Value>, now: Timestamp) -> UnwrittenTarge
 /// The hashes of the whole documents that the poller uses; none if no poller holds this Lease.
 #[must_use]
 pub(crate) fn attested_texts(lease: Option<&Value>, now: Timestamp) -> BTreeMap<String, String> {
-    lease.and_then(|lease| texts_by_target(lease, ATTESTED_TEXTS_ANNOTATION, now)).unwrap_or_default()
-}
-
-fn texts_by_target(lease: &Value, annotation: &str, now: Timestamp) -> Option<BTreeMap<String, String>> {
-    let text = annotation_of_holder(lease, annotation, now)?;
-    Some(text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default())
+    let text = lease.and_then(|lease| annotation_of_holder(lease, ATTESTED_TEXTS_ANNOTATION, now)).flatten();
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }

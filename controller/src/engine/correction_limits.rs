@@ -9,7 +9,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{LeanObject, Moment, SharedText};
+use drift_api::collections::shared_text::SharedText;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 use drift_language::CorrectLimits;
 
 /// The interval of `perMinute`.

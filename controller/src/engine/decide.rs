@@ -21,7 +21,9 @@ mod state;
 mod stored_ids;
 mod unseen_create;
 
-use drift_api::{ConditionStatus, LeanObject, Moment};
+use drift_api::condition::ConditionStatus;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 use drift_language::TargetState;
 
 use self::guards::GUARDS;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use drift_api::{Attestation, LeanObject, Moment, ObjectId, Uid};
+use drift_api::attestation::Attestation;
+use drift_api::identity::Uid;
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::moment::Moment;
 
 use crate::engine::corrections::Correction;
 use crate::engine::corrections::Held;

@@ -55,7 +55,10 @@ mod step;
 
 use std::time::Duration;
 
-use drift_api::{CorrectionStatus, LeanObject, Moment, ObjectView};
+use drift_api::condition::CorrectionStatus;
+use drift_api::object::LeanObject;
+use drift_api::object::object_view::ObjectView;
+use drift_api::timing::moment::Moment;
 
 use crate::engine::correction_limits::Taken;
 use crate::engine::corrections::{Action, Correction, FailedStep, Held, Outcome, Reach, Uncertainty};

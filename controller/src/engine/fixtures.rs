@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use drift_api::names::FINALIZER;
-use drift_api::{
-    Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, FieldPaths, LeanObject, Moment,
-    ObjectView, ObservedReason, Ownership, Placed, ResourceName, Rights, ScopeId, SecretMarks, StoredIds, Tag, Verdict,
+use drift_api::condition::{
+    Claim, Conditions, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, ObservedReason, Placed,
+    SecretMarks, StoredIds, Tag, Verdict,
 };
+use drift_api::identity::{Ownership, ResourceName, Rights, ScopeId};
+use drift_api::names::FINALIZER;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::object_view::ObjectView;
+use drift_api::timing::moment::Moment;
 use drift_language::{Actions, CorrectLimits, Destination, Existing, Mode, RepeatedCreate};
 use serde_json::json;
 

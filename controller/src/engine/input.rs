@@ -1,6 +1,7 @@
 //! The inputs of a target's engine.
 
-use drift_api::{LeanObject, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
 use drift_language::TargetState;
 
 use super::execution::Event;

@@ -11,10 +11,13 @@ mod writes;
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use drift_api::{
-    Condition, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, DesiredHash, LeanObject, Moment,
-    ObservedReason, SharedText, TransitionTime,
+use drift_api::collections::shared_text::SharedText;
+use drift_api::condition::{
+    Condition, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, DesiredHash, ObservedReason,
+    TransitionTime,
 };
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use crate::engine::corrections::{Action, Correction, Outcome};
 pub use delay::Delay;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drift_api::Moment;
+use drift_api::timing::moment::Moment;
 use jiff::Timestamp;
 
 /// Both clocks at the time of a step.

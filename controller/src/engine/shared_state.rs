@@ -1,6 +1,10 @@
 //! State that one target shares with the other targets of its program.
 
-use drift_api::{Attestation, Claimant, LeanObject, Moment, ObjectId, ObjectRef, Rights, SecretMarks, Uid};
+use drift_api::attestation::Attestation;
+use drift_api::condition::SecretMarks;
+use drift_api::identity::{Claimant, ObjectRef, Rights, Uid};
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::moment::Moment;
 
 use crate::engine::execution::{Destinations, Probes};
 use crate::engine::rendering::Requests;

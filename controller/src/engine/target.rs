@@ -14,7 +14,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Attestation, Fifo, LeanObject, Moment, Uid, WorkQueue};
+use drift_api::attestation::Attestation;
+use drift_api::collections::fifo::Fifo;
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::work_queue::WorkQueue;
 use drift_language::{Mode, TargetState};
 
 use super::effect::{Effect, Report};

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context as _;
-use drift_api::{FieldPaths, LeanObject};
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
 use drift_kube::cleanup::namespaces_of;
 use drift_kube::{KindError, KindName, ObjectPages, ResolvedKind, Selections};
 

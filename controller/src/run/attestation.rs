@@ -1,5 +1,6 @@
 //! The poller's attestations, parsed from its Lease once for each change.
 
+use drift_api::attestation::parse_annotation;
 use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION};
 use drift_kube::lease::ObservedLease;
 use tokio::sync::watch;
@@ -32,7 +33,7 @@ fn read(lease: &ObservedLease) -> Attestations {
     Attestations {
         held: lease.holder.as_deref().is_some_and(|holder| !holder.is_empty()),
         changed_at: lease.changed_at,
-        by_target: Attestations::parse(annotation(ATTESTED_TARGETS_ANNOTATION)),
+        by_target: annotation(ATTESTED_TARGETS_ANNOTATION).map(parse_annotation).unwrap_or_default(),
         texts: Attestations::parse_texts(annotation(ATTESTED_TEXTS_ANNOTATION)),
     }
 }

@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use drift_api::condition::CorrectionStatus;
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::status_patch::removal_patch;
-use drift_api::{CorrectionStatus, FieldPaths, LeanObject};
 use drift_kube::process::kill_point::reach;
 use drift_kube::{Cleaner, KillPoint, KindName, ResolvedKind, Stage, WriteError};
 

@@ -9,7 +9,7 @@ mod writes;
 
 use std::sync::Arc;
 
-use drift_api::LeanObject;
+use drift_api::object::LeanObject;
 use drift_kube::process::kill_point::reach;
 use drift_kube::{CallSlot, KillPoint, ObjectWriter};
 use drift_language::Target;

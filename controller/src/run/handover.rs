@@ -73,7 +73,7 @@ fn is_same_kind(one: &ObjectSelection, other: &ObjectSelection) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_api::BreakerCounts;
+    use drift_api::held_corrections::BreakerCounts;
 
     fn target(name: &str) -> Arc<Target> {
         let text = format!(

@@ -2,7 +2,9 @@
 //!
 //! The texts are fixed and hold nothing of an external system's answer. The caller decides if something is a transition.
 
-use drift_api::{BreakerCounts, CorrectedReason, CorrectionStatus, LeanObject};
+use drift_api::condition::{CorrectedReason, CorrectionStatus};
+use drift_api::held_corrections::BreakerCounts;
+use drift_api::object::LeanObject;
 use drift_kube::access::with_roles;
 use drift_kube::events::config_map_reference;
 use drift_kube::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, RightsNews, Selection};

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::held_corrections::{BreakerCounts, HeldCorrections, ObjectHold, TargetHold, TargetHolds};
 use drift_api::names::{HELD_CORRECTIONS_ANNOTATION, SELECTIONS_ANNOTATION};
-use drift_api::{BreakerCounts, HeldCorrections, Moment, ObjectHold, TargetHold, TargetHolds};
+use drift_api::timing::moment::Moment;
 use drift_kube::cleanup::KnownTargets;
 use drift_kube::lease::LeaseHandle;
 use drift_kube::process::clock;
@@ -277,7 +278,7 @@ fn holds_of(held: &TargetHeld, (now, wall): (Moment, Timestamp)) -> TargetHolds 
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use drift_api::Held;
+    use drift_api::held_corrections::Held;
 
     fn open_with(drifted: usize) -> TargetHeld {
         TargetHeld { breaker: Some(BreakerCounts { drifted, judged: 29, limit: 20 }), ..TargetHeld::default() }

@@ -16,11 +16,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::{CredentialError, Moment, ObjectId};
+use drift_api::object::ObjectId;
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_api::timing::moment::Moment;
 use drift_kube::process::clock;
 use drift_kube::{JobClient, Leadership, ObjectWriter, ResourceClient};
-use drift_language::{Destination, Target};
+use drift_language::{Destination, HttpRequest, Target};
 use drift_systems::{
     ConnectionParameters, Databases, DirectoryParameters, HostGate, HostReply, HttpFailure, HttpSender, Permit, Probe,
     SystemFailure,

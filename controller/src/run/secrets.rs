@@ -7,7 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use drift_api::{LabelledSecrets, LeanObject, SecretMarks};
+use drift_api::condition::SecretMarks;
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_kube::watch::ReadableSecrets;
 use drift_language::{DeclaredSecret, Target};
 

@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Moment, Uid};
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
 use drift_kube::process::{clock, tasks};
 use drift_kube::{Configuration, ObjectEvent, Wake};
 use tokio::sync::mpsc;

@@ -10,7 +10,6 @@ use drift_api::identity::{ObjectRef, ResourceName};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::status_patch::{condition_patch, removal_patch};
-use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
@@ -21,7 +20,7 @@ use drift_controller::engine::execution::{Event, Failure, Operation, Purpose, Se
 use drift_controller::engine::rendering::http::Rendering;
 use drift_controller::engine::rendering::secrets::{AvailableSecrets, ObjectSecrets};
 use drift_controller::engine::rendering::{Reply, Request, Requests};
-use drift_language::{SecretValues, Target};
+use drift_language::{HttpRequest, SecretValues, Target};
 use drift_systems::{HttpFailure, HttpReply, ReplyBody, SystemFailure};
 use http::{HeaderMap, Method, StatusCode};
 use json_patch::Patch;

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::object::LeanObject;
-use drift_api::requests::job::{Job, JobStage};
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::correction::Correction;
 use drift_controller::engine::rendering::api_refusal::ApiRefusal;
 use drift_controller::engine::rendering::job::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Turn};
-use drift_language::Target;
+use drift_language::{Job, JobStage, Target};
 
 use crate::calls::Scene;
 use crate::outside::Fault;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use drift_api::identity::Uid;
-use drift_api::requests::job::{Job, JobProgress, JobStage};
 use drift_api::timing::moment::Moment;
+use drift_language::{Job, JobProgress, JobStage};
 use serde_json::{Value, json};
 
 use crate::calls::{Clock, Scene};

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use drift_api::identity::Uid;
-use drift_api::requests::http_request::HttpRequest;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
+use drift_language::HttpRequest;
 use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};

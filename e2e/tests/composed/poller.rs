@@ -9,7 +9,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::UnwrittenWord;
 use drift_api::attestation::Attestation;
 use drift_api::condition::{Condition, ConditionKind, ConditionStatus, DesiredHash, ObservedReason};
 use drift_api::identity::Uid;
@@ -17,6 +16,7 @@ use drift_api::names::DRIFT_OBSERVED;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
+use drift_api::unwritten::UnwrittenWord;
 use drift_kube::ObjectEvent;
 use drift_language::{Target, TargetState};
 use drift_poller::engine::judgement::Basis;

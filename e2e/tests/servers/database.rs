@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use drift_api::requests::sql_query::SqlQuery;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_e2e::process::run_folder;
 use drift_e2e::systems::postgres::{PASSWORD, Postgres};
-use drift_language::{Connection, Dialect};
+use drift_language::{Connection, Dialect, SqlQuery};
 use drift_systems::{Databases, QueryOptions, Way};
 use serde_json::{Value, json};
 

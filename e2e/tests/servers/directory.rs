@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use drift_api::requests::ldap::{Change, Search};
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_e2e::process::run_folder;
 use drift_language::cel::Variables;
+use drift_language::ldap::{Change, Search};
 use drift_language::{Destination, DocumentName, LdapStep, Source, Target, parse_document};
 use drift_systems::{DirectoryParameters, DirectoryServer, LdapFailure, SearchAnswer, WriteProgress};
 use serde_json::{Value, json};

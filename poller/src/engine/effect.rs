@@ -4,7 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Attestation, Condition, LeanObject, Moment, ObjectId, ObjectView, Uid, Unwritten};
+use drift_api::attestation::Attestation;
+use drift_api::condition::Condition;
+use drift_api::identity::Uid;
+use drift_api::object::object_view::ObjectView;
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::moment::Moment;
+use drift_api::unwritten::Unwritten;
 
 use crate::engine::collection::requests::{RequestKey, Unnamed};
 use crate::engine::hints::HintOutcome;

@@ -9,7 +9,9 @@ pub mod watched_resources;
 
 use std::collections::BTreeSet;
 
-use drift_api::{Moment, ObjectName, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::cluster_resource::ObjectName;
+use drift_api::timing::moment::Moment;
 use drift_language::{HintSource, Target};
 
 use crate::engine::hints::named_objects::NamedObjects;

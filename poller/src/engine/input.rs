@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use drift_api::{LeanObject, Moment, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 use drift_language::TargetState;
 use drift_language::cel::SecretValues;
 

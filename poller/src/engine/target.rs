@@ -9,7 +9,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Attestation, Exceptions, Moment, ObservedReason, Uid, Unwritten};
+use drift_api::attestation::{Attestation, Exceptions};
+use drift_api::condition::ObservedReason;
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
+use drift_api::unwritten::Unwritten;
 use drift_language::{Polls, TargetState};
 
 use super::effect::{Effect, Report};

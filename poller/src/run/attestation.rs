@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use drift_api::attestation::Attestation;
 use drift_api::names::{ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, UNWRITTEN_ANNOTATION};
-use drift_api::unwritten::to_annotation;
-use drift_api::{Unwritten, UnwrittenTargets};
+use drift_api::unwritten::{Unwritten, UnwrittenTargets, to_annotation};
 use drift_kube::telemetry::health::{Health, Remark};
 use drift_language::Target;
 use tokio::sync::watch;
@@ -226,7 +225,7 @@ mod tests {
     fn unwritten_verdicts_fit_on_the_lease() {
         let one = |count: usize| {
             let uids = (0..20).map(|number| format!("{number:036}").as_str().into()).collect();
-            Unwritten { word: drift_api::UnwrittenWord::RightsMissing, count, uids }
+            Unwritten { word: drift_api::unwritten::UnwrittenWord::RightsMissing, count, uids }
         };
         let text = |targets: usize| {
             let unwritten = (0..targets).map(|number| (format!("{number:04}"), one(20))).collect();
@@ -267,7 +266,7 @@ mod tests {
         );
         let unwritten = |count| {
             let uids = ["u1".into()].into_iter().collect();
-            Some(Unwritten { word: drift_api::UnwrittenWord::WriteRefused, count, uids })
+            Some(Unwritten { word: drift_api::unwritten::UnwrittenWord::WriteRefused, count, uids })
         };
         list.set_unwritten("a", unwritten(1));
         assert!(changes.has_changed().is_ok_and(|changed| changed));

@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::status_patch::removal_patch;
-use drift_api::{FieldPaths, LeanObject, UnwrittenWord};
+use drift_api::unwritten::UnwrittenWord;
 use drift_kube::access::lacks_right;
 use drift_kube::process::kill_point::reach;
 use drift_kube::{CallSlot, Cleaner, KillPoint, ObjectWriter, ResolvedKind, Stage, WriteError};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use drift_api::names::POLLER_MANAGER;
-use drift_api::{FieldPaths, LabelledSecrets};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_kube::{
     CallSlots, CleanedObjects, CollectorContext, Configuration, EventWriter, Health, HeardVersions, KindSearch,
     KindWatches, Leadership, NotedSelections, ObjectClient, ObjectWriter, ResolvedKind, RightsNeeded, UnderWay,

@@ -5,7 +5,9 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use drift_api::{Condition, ObjectId, TokenBucket};
+use drift_api::condition::Condition;
+use drift_api::object::ObjectId;
+use drift_api::timing::token_bucket::TokenBucket;
 use drift_kube::access::with_roles;
 use drift_kube::events::config_map_reference;
 use drift_kube::process::clock;

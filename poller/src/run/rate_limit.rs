@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use drift_api::{Moment, TokenBucket};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
 use drift_kube::process::clock;
 
 /// A rate limit. Clones share it.

@@ -3,7 +3,8 @@
 //! Only reasons that no reader can see from the object, its target or the poller's Lease. Example:
 //!
 //! ```json
-//! {"targets": {"flags": {"whole": ["BreakerOpen 15/29 20%"], "objects": {"UID": "Delayed until 2026-01-01T00:00:00Z"}, "leftOut": 2}}}
+//! {"leftOut": 0, "targets": {"flags": {"leftOut": 2, "objects": {"UID": "Delayed until 2026-01-01T00:00:00Z"},
+//!   "whole": ["BreakerOpen 15/29 20%"]}}}
 //! ```
 //!
 //! Readers ignore words that they do not know.
@@ -17,9 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize, Serializer};
 
+use crate::facts::{self, Fact, FactList};
 use crate::identity::Uid;
+use crate::lease::{known_entries, known_items};
 pub use applying::{HeldObject, Hold};
 pub use breaker_counts::BreakerCounts;
 pub use held::Held;
@@ -31,11 +34,9 @@ pub const MOST_BYTES: usize = 16 * 1024;
 /// Bytes of an entry's JSON besides its texts: keys, quotes and braces, rounded up.
 const FRAME: usize = 64;
 
-/// Separates a reason from the time of the next try.
-const UNTIL: &str = " until ";
-
 /// A reason that holds corrections of a whole target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum TargetHold {
     /// The target's kind cannot be watched. Nothing of the target is corrected.
     KindUnusable,
@@ -71,31 +72,36 @@ impl TargetHold {
     /// Parses an entry. Returns `None` for a word or a number that this version does not know.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Some(match text.split_once(' ') {
-            None if text == Self::KindUnusable.as_str() => Self::KindUnusable,
-            None if text == Self::RightsMissing.as_str() => Self::RightsMissing,
-            None if text == Self::TargetFormer.as_str() => Self::TargetFormer,
-            None if text == Self::TargetTaken.as_str() => Self::TargetTaken,
-            Some(("BreakerOpen", counts)) => Self::BreakerOpen(BreakerCounts::parse(counts)?),
-            Some(("Limited", waiting)) => Self::Limited { waiting: waiting.parse().ok()? },
+        let Fact { word, text: numbers } = Fact::parse(text);
+        let hold = match word {
+            "KindUnusable" => Self::KindUnusable,
+            "RightsMissing" => Self::RightsMissing,
+            "TargetFormer" => Self::TargetFormer,
+            "TargetTaken" => Self::TargetTaken,
+            "BreakerOpen" => Self::BreakerOpen(BreakerCounts::parse(numbers)?),
+            "Limited" => Self::Limited { waiting: facts::number(numbers)? },
             _ => return None,
-        })
+        };
+        facts::as_written(text, hold)
     }
 }
 
 impl fmt::Display for TargetHold {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())?;
+        let mut list = FactList::new(formatter, "");
         match self {
-            Self::KindUnusable | Self::RightsMissing | Self::TargetFormer | Self::TargetTaken => Ok(()),
-            Self::BreakerOpen(counts) => write!(formatter, " {counts}"),
-            Self::Limited { waiting } => write!(formatter, " {waiting}"),
+            Self::KindUnusable | Self::RightsMissing | Self::TargetFormer | Self::TargetTaken => {
+                list.word(self.as_str())
+            }
+            Self::BreakerOpen(counts) => list.fact(self.as_str(), Some(counts)),
+            Self::Limited { waiting } => list.fact(self.as_str(), Some(waiting)),
         }
     }
 }
 
 /// The hold of a single object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct ObjectHold {
     /// The reason.
     pub why: Held,
@@ -107,12 +113,10 @@ impl ObjectHold {
     /// Parses an entry. Returns `None` for a word or a time that this version does not know.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let (word, until) = match text.split_once(UNTIL) {
-            Some((word, until)) => (word, Some(until.parse().ok()?)),
-            None => (text, None),
-        };
+        let Fact { word, text: time } = Fact::parse(text);
+        let until = if time.is_empty() { None } else { Some(time.strip_prefix("until ")?.parse().ok()?) };
         let why = *Held::ALL.iter().find(|why| why.is_published() && why.word() == word)?;
-        Some(Self { why, until })
+        facts::as_written(text, Self { why, until })
     }
 
     /// Returns true if the time of the next try has passed.
@@ -124,20 +128,58 @@ impl ObjectHold {
 
 impl fmt::Display for ObjectHold {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.why.word())?;
-        self.until.map_or(Ok(()), |until| write!(formatter, "{UNTIL}{}", until.strftime("%Y-%m-%dT%H:%M:%SZ")))
+        let until = self.until.map(|until| until.strftime("until %Y-%m-%dT%H:%M:%SZ"));
+        let mut list = FactList::new(formatter, "");
+        match until {
+            Some(until) => list.fact(self.why.word(), Some(until)),
+            None => list.word(self.why.word()),
+        }
     }
 }
 
+/// The JSON form of both kinds of holds is their text.
+macro_rules! as_text {
+    ($hold:ty) => {
+        impl From<$hold> for String {
+            fn from(hold: $hold) -> Self {
+                hold.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $hold {
+            type Error = UnknownHold;
+
+            fn try_from(text: String) -> Result<Self, UnknownHold> {
+                Self::parse(&text).ok_or(UnknownHold)
+            }
+        }
+    };
+}
+
+as_text!(TargetHold);
+as_text!(ObjectHold);
+
+/// A hold that this version does not know.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown hold")]
+pub struct UnknownHold;
+
 /// The holds of one target.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct TargetHolds {
-    /// Reasons for the whole target, the most severe first.
-    pub whole: BTreeSet<TargetHold>,
-    /// Single objects.
-    pub objects: Vec<(Uid, ObjectHold)>,
     /// Number of held objects that are not listed.
     pub left_out: usize,
+    /// Single objects.
+    #[serde(serialize_with = "as_map", deserialize_with = "known_entries")]
+    pub objects: Vec<(Uid, ObjectHold)>,
+    /// Reasons for the whole target, the most severe first.
+    #[serde(deserialize_with = "known_items")]
+    pub whole: BTreeSet<TargetHold>,
+}
+
+fn as_map<S: Serializer>(objects: &[(Uid, ObjectHold)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(objects.iter().map(|(uid, hold)| (uid, hold)))
 }
 
 impl TargetHolds {
@@ -163,42 +205,31 @@ impl TargetHolds {
         found.map(|(_, hold)| *hold).filter(|hold| !hold.is_over(now))
     }
 
-    fn to_json(&self, most_bytes: usize) -> Value {
-        let (mut objects, mut left) = (Map::new(), most_bytes);
-        for (uid, hold) in &self.objects {
-            let (uid, hold) = (uid.to_string(), hold.to_string());
+    /// Returns the holds with as many objects as take this many bytes.
+    fn cut_to(&self, most_bytes: usize) -> Self {
+        let mut left = most_bytes;
+        let fits = |(uid, hold): &&(Uid, ObjectHold)| {
             // Quotes, colon and comma around each.
-            let Some(rest) = left.checked_sub(uid.len() + hold.len() + 6) else { break };
-            left = rest;
-            objects.insert(uid, Value::String(hold));
-        }
+            let rest = left.checked_sub(uid.len() + hold.to_string().len() + 6);
+            left = rest.unwrap_or_default();
+            rest.is_some()
+        };
+        let mut objects: Vec<_> = self.objects.iter().take_while(fits).cloned().collect();
         let left_out = self.left_out + self.objects.len() - objects.len();
-        json!({"whole": self.whole_words(), "objects": objects, "leftOut": left_out})
-    }
-
-    fn whole_words(&self) -> Vec<String> {
-        self.whole.iter().map(ToString::to_string).collect()
-    }
-
-    fn parse(holds: &Value) -> Self {
-        let words = holds.get("whole").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        let objects = holds.get("objects").and_then(Value::as_object).into_iter().flatten();
-        let hold = |(uid, text): (&String, &Value)| Some((Uid::from(uid.as_str()), ObjectHold::parse(text.as_str()?)?));
-        Self {
-            whole: words.filter_map(TargetHold::parse).collect(),
-            objects: objects.filter_map(hold).collect(),
-            left_out: count(holds.get("leftOut")),
-        }
+        objects.sort_by(|(uid, _), (other, _)| uid.cmp(other));
+        Self { left_out, objects, whole: self.whole.clone() }
     }
 }
 
 /// The holds of all targets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct HeldCorrections {
-    /// By the target's name. A target without holds is missing.
-    pub targets: BTreeMap<String, TargetHolds>,
     /// Number of targets for which the annotation has no room.
     pub left_out: usize,
+    /// By the target's name. A target without holds is missing.
+    #[serde(deserialize_with = "known_entries")]
+    pub targets: BTreeMap<String, TargetHolds>,
 }
 
 impl HeldCorrections {
@@ -221,23 +252,16 @@ impl HeldCorrections {
         }
         let sharing = listed.iter().filter(|(_, holds)| !holds.objects.is_empty()).count();
         let share = left / sharing.max(1);
-        let targets: Map<String, Value> =
-            listed.into_iter().map(|(name, holds)| (name.clone(), holds.to_json(share))).collect();
-        json!({"targets": targets, "leftOut": left_out}).to_string()
+        let targets = listed.into_iter().map(|(name, holds)| (name.clone(), holds.cut_to(share))).collect();
+        // A list of texts and numbers can always be written.
+        serde_json::to_string(&Self { left_out, targets }).unwrap_or_default()
     }
 
     /// Reads the annotation. A text of another shape holds nothing.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        let read: Value = serde_json::from_str(text).unwrap_or_default();
-        let targets = read.get("targets").and_then(Value::as_object).into_iter().flatten();
-        let targets = targets.map(|(name, holds)| (name.clone(), TargetHolds::parse(holds)));
-        Self { targets: targets.collect(), left_out: count(read.get("leftOut")) }
+        serde_json::from_str(text).unwrap_or_default()
     }
-}
-
-fn count(number: Option<&Value>) -> usize {
-    number.and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

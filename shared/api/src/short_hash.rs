@@ -16,7 +16,12 @@ pub fn short_hash(text: &str) -> u32 {
 
 /// Parses 8 lower-case hex digits. `None` for any other text.
 pub(crate) fn parse_short_hash(text: &str) -> Option<u32> {
+    u32::try_from(parse_hex(text, DIGITS)?).ok()
+}
+
+/// Parses this many lower-case hex digits. `None` for any other text.
+pub(crate) fn parse_hex(text: &str, digits: usize) -> Option<u64> {
     let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let is_whole = text.len() == DIGITS && text.bytes().all(lower_hex);
-    is_whole.then(|| u32::from_str_radix(text, 16).ok())?
+    let is_whole = text.len() == digits && text.bytes().all(lower_hex);
+    is_whole.then(|| u64::from_str_radix(text, 16).ok())?
 }

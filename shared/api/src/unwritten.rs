@@ -2,21 +2,23 @@
 //!
 //! The condition on such an object is the last one that was written, and not the poller's present verdict. So whoever
 //! shows the condition looks here first. The text is a JSON map of target names:
-//! `{"proxies":{"word":"RightsMissing","count":21,"uids":["…"]}}`.
+//! `{"proxies":{"count":21,"uids":["…"],"word":"RightsMissing"}}`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::attestation::Attestation;
 use crate::identity::Uid;
+use crate::lease::known_entries;
 use crate::object::ObjectId;
 
 /// Maximum uids for one target, as many as an attestation excepts.
 pub const MOST_UNWRITTEN: usize = crate::attestation::MOST_EXCEPTIONS;
 
 /// The cause of an unwritten verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum UnwrittenWord {
     /// The poller lacks a right.
     RightsMissing,
@@ -27,8 +29,6 @@ pub enum UnwrittenWord {
 }
 
 impl UnwrittenWord {
-    const ALL: [Self; 3] = [Self::RightsMissing, Self::WriteRefused, Self::NewerVersion];
-
     /// Returns the word on the Lease, which people see in place of the reason.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -50,10 +50,6 @@ impl UnwrittenWord {
             }
         }
     }
-
-    fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.as_str() == word)
-    }
 }
 
 impl std::fmt::Display for UnwrittenWord {
@@ -63,14 +59,14 @@ impl std::fmt::Display for UnwrittenWord {
 }
 
 /// The unwritten verdicts of one target.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unwritten {
-    /// The most urgent cause among them.
-    pub word: UnwrittenWord,
     /// The number of objects.
     pub count: usize,
     /// The first of them, at most [`MOST_UNWRITTEN`].
     pub uids: BTreeSet<Uid>,
+    /// The most urgent cause among them.
+    pub word: UnwrittenWord,
 }
 
 /// The unwritten verdicts of all targets, by target name.
@@ -79,24 +75,15 @@ pub type UnwrittenTargets = BTreeMap<String, Unwritten>;
 /// Formats the annotation.
 #[must_use]
 pub fn to_annotation(targets: &UnwrittenTargets) -> String {
-    let entry = |(target, Unwritten { word, count, uids }): (&String, &Unwritten)| {
-        let uids: Vec<&str> = uids.iter().map(|uid| &**uid).collect();
-        (target.clone(), json!({"word": word.as_str(), "count": count, "uids": uids}))
-    };
-    Value::Object(targets.iter().map(entry).collect::<Map<_, _>>()).to_string()
+    // A map of texts and numbers can always be written.
+    serde_json::to_string(targets).unwrap_or_default()
 }
 
 /// Parses the annotation. Entries in another format are skipped.
 #[must_use]
 pub fn parse_annotation(text: &str) -> UnwrittenTargets {
-    let entry = |(target, entry): (String, Value)| {
-        let word = UnwrittenWord::parse(entry.get("word")?.as_str()?)?;
-        let count = usize::try_from(entry.get("count")?.as_u64()?).ok()?;
-        let uids = entry.get("uids")?.as_array()?.iter().filter_map(Value::as_str).map(Uid::from).collect();
-        Some((target, Unwritten { word, count, uids }))
-    };
-    let targets: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
-    targets.into_iter().filter_map(entry).collect()
+    let read: Value = serde_json::from_str(text).unwrap_or_default();
+    known_entries(read).unwrap_or_default()
 }
 
 /// The contradiction of an object's condition by the poller's Lease.

@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use drift_api::{Claimant, IdentityIndex, Moment, ObjectRef, Ownership, Rights, ScopeId, Selected, SharedText, Uid};
+use drift_api::collections::shared_text::SharedText;
+use drift_api::identity::{Claimant, IdentityIndex, ObjectRef, Ownership, Rights, ScopeId, Selected, Uid};
+use drift_api::timing::moment::Moment;
 use drift_language::Target;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, watch};

@@ -2,7 +2,7 @@
 //!
 //! Each call has a deadline and is tried once.
 
-use drift_api::requests::job::Job;
+use drift_language::Job;
 use kube::api::{DeleteParams, GetParams, ListParams, Preconditions, PropagationPolicy};
 use kube::core::Request;
 use kube::core::request::Error as RequestError;

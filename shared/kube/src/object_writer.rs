@@ -5,7 +5,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use drift_api::{Backoff, FieldPaths, LeanObject, Moment, ObjectId, Series};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
 use json_patch::Patch;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

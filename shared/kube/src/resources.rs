@@ -20,7 +20,7 @@ use crate::client;
 use crate::client::ResolvedKind;
 use crate::client::{CALL_DEADLINE, CallError, ConnectError, MAX_ANSWER_BYTES};
 use drift_api::names::MANIFEST_MANAGER;
-use drift_api::{ClusterResource, ResourceError};
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
 use known_kinds::KnownKinds;
 
 /// Content type of a JSON body.

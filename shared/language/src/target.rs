@@ -26,8 +26,9 @@ use crate::systems::Source;
 use crate::systems::kubernetes::read::KubernetesRead;
 use crate::yaml::problem::DocumentName;
 use crate::yaml::{Fields, Reader, expression};
+use drift_api::condition::{DesiredHash, DifferingFields};
 use drift_api::names::OBSERVED_GENERATION;
-use drift_api::{DesiredHash, DifferingFields, FieldPaths};
+use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum characters of an identity: enough for the longest names of external systems, and short enough for a message.
 const MAX_IDENTITY_CHARS: usize = 253;

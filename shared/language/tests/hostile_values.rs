@@ -4,9 +4,8 @@
 
 use std::sync::LazyLock;
 
-use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::Variables;
-use drift_language::{Destination, DocumentName, Target, parse_document};
+use drift_language::{Destination, DocumentName, HttpRequest, Target, parse_document};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use url::form_urlencoded;

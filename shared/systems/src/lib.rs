@@ -4,18 +4,14 @@
 //! target's author intended.
 
 mod credential_values;
-pub mod databases;
 pub mod guard;
 pub mod http;
 pub mod ldap;
-mod mysql;
-pub mod postgres;
 pub mod refusal;
 pub mod sessions;
 pub mod sql;
 
 pub use credential_values::{credentials_of_correct, credentials_of_read};
-pub use databases::{ConnectionPlace, Databases, Way};
 pub use guard::failure::SystemFailure;
 pub use guard::host_gate::{HOST_CONCURRENCY, HostGate, Permit, Probe};
 pub use guard::host_health::{HostReply, Pause, PauseCause};
@@ -26,7 +22,9 @@ pub use http::{
     Unreadable,
 };
 pub use http::{before_deadline, count_as_denied, count_as_limited, heard, retry_after};
-pub use ldap::{DirectoryParameters, DirectoryServer, LdapFailure, SearchAnswer};
-pub use postgres::Listener;
+pub use ldap::{DirectoryParameters, DirectoryServer, LdapFailure, ResultCode, SearchAnswer};
 pub use refusal::{RefusalReason, ServerText};
-pub use sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, SslMode, StatementFailure, WriteStatement};
+pub use sql::{
+    ConnectionParameters, ConnectionPlace, Databases, Listener, QueryOptions, RunOptions, SqlFailure, SqlState,
+    SslMode, StatementFailure, Way, WriteStatement,
+};

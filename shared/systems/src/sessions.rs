@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::secret_names::is_named_like_a_secret;
 use drift_api::secrets::session_names::names_credential;
+use drift_language::HttpRequest;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 use url::form_urlencoded;

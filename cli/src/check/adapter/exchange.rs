@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use drift_api::printable::printable;
-use drift_api::requests::http_request::HttpRequest;
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
-use drift_language::Format;
+use drift_language::{Format, HttpRequest};
 use drift_systems::{Answer, ExchangeProgress, HttpOptions, HttpSender, before_deadline};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};

@@ -1,12 +1,12 @@
 //! What holds a correction, one thing after the other.
 
 use super::*;
-use drift_api::LeanObject;
 use drift_api::condition::{ObservedReason, Tag, Verdict};
 use drift_api::names::{
     ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, GIVE_UP_ANNOTATION, HELD_CORRECTIONS_ANNOTATION,
     PAUSED_ANNOTATION, UNWRITTEN_ANNOTATION,
 };
+use drift_api::object::LeanObject;
 use drift_language::Target;
 use drift_language::fixtures::proxies::{TEXT, target};
 use serde_json::Value;
@@ -147,7 +147,7 @@ fn no_correction_is_promised_while_a_guard_holds() {
     ] {
         let target = target(text);
         let mut object = object(&differs, note, &json!({}));
-        object.view = drift_api::ObjectView::of(&json!({"spec": spec}));
+        object.view = drift_api::object::object_view::ObjectView::of(&json!({"spec": spec}));
         let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &differs };
         let held = holds(facts, &leases(&target, NOW), NOW.parse().unwrap()).join("; ");
         assert!(held.contains(expected), "{expected}: {held}");

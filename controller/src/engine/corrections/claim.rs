@@ -3,7 +3,8 @@
 //! A resource is ours only if `driftCorrected` records that the object owns its identity in its scope. A resource that
 //! matches the spec is not ours for that reason.
 
-use drift_api::{Claim, ResourceName};
+use drift_api::condition::Claim;
+use drift_api::identity::ResourceName;
 pub use drift_language::Action;
 use drift_language::Existing;
 

@@ -3,10 +3,11 @@
 //! The texts are closed. They contain no value of an object but an item of `forEach`, and of a response only the status
 //! code, such an item and the reason of a refusal. A status update without news of K or the claim keeps them.
 
-use drift_api::{
-    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets, ResourceName,
-    SecretMarks, UnseenCreate,
+use drift_api::condition::{
+    Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets, SecretMarks,
+    UnseenCreate,
 };
+use drift_api::identity::ResourceName;
 
 use crate::engine::corrections::claim::Action;
 use crate::engine::corrections::outcome::{Doubt, FailedStep, Outcome, Reach, Refusal, Uncertainty, Unstored};

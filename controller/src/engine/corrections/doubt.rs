@@ -17,7 +17,7 @@ pub enum Doubt {
     RateLimited,
     /// The response was a 5xx status.
     ServerError,
-    /// The controller's credential cannot be used, for a reason that [`CredentialError`](drift_api::CredentialError)
+    /// The controller's credential cannot be used, for a reason that [`CredentialError`](drift_api::secrets::labelled_secrets::CredentialError)
     /// has. Nothing was sent.
     CredentialUnavailable,
     /// The server asks for a way to log in that is not used. No statement was sent.

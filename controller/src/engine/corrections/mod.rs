@@ -11,5 +11,5 @@ pub mod unseen_create;
 
 pub use claim::{Action, Permission};
 pub use correction::{AskedFor, Correction};
-pub use drift_api::Held;
+pub use drift_api::held_corrections::Held;
 pub use outcome::{Code, Doubt, FailedStep, Outcome, Reach, Refusal, StepAnswer, StepOutcome, Uncertainty};

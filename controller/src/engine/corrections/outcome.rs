@@ -10,9 +10,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{JobStage, LeanObject, ResultCode, SqlState, StatusFields};
-use drift_language::StatusSet;
-use drift_systems::{RefusalReason, SystemFailure};
+use drift_api::condition::StatusFields;
+use drift_api::object::LeanObject;
+use drift_language::{JobStage, StatusSet};
+use drift_systems::{RefusalReason, ResultCode, SqlState, SystemFailure};
 
 pub use crate::engine::corrections::doubt::Doubt;
 

@@ -3,7 +3,8 @@
 //! It is written before the first request and stays until a poll finds the resource. A create that may have taken effect
 //! uses up its number, so that a poll comes before any other try.
 
-use drift_api::{ObjectInputs, UnseenCreate};
+use drift_api::approval::ObjectInputs;
+use drift_api::condition::UnseenCreate;
 use drift_language::RepeatedCreate;
 
 use crate::engine::corrections::claim::Action;

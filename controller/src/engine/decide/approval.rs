@@ -4,9 +4,9 @@
 //! reads, and the versions of the Secrets that are sent. The decision after the live read computes it again, so a
 //! withdrawn approval or another value stops the correction before the external write.
 
-use drift_api::approval::with_secrets;
-use drift_api::condition::named_fields;
-use drift_api::{ApprovedCorrection, CorrectionStatus, LeanObject, ObjectInputs};
+use drift_api::approval::{ApprovedCorrection, ObjectInputs, with_secrets};
+use drift_api::condition::{CorrectionStatus, named_fields};
+use drift_api::object::LeanObject;
 use drift_language::Mode;
 
 use super::state::Case;
@@ -78,9 +78,11 @@ mod tests {
     };
     use crate::engine::rendering::sent_secrets::SentSecrets;
     use drift_api::condition::{
-        ConditionStatus, CorrectedReason, DesiredHash, DifferingFields, ObservedReason, Tag, Verdict,
+        ConditionStatus, CorrectedReason, DesiredHash, DifferingFields, ObservedReason, SecretMark, SecretMarks, Tag,
+        Verdict,
     };
-    use drift_api::{ObjectView, SecretMark, SecretMarks, SecretVersion};
+    use drift_api::object::object_view::ObjectView;
+    use drift_api::secrets::labelled_secrets::SecretVersion;
     use drift_language::Actions;
     use serde_json::json;
 

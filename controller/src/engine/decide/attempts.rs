@@ -3,7 +3,7 @@
 //! Once it is reached, one try is made each hour, or at once on a retry request. A correction with an open outcome does
 //! not count, so its retry is never blocked here.
 
-use drift_api::Moment;
+use drift_api::timing::moment::Moment;
 
 use crate::engine::correction_limits::RETRY_EVERY;
 use crate::engine::memory::ObjectMemory;

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use drift_api::{Attestation, Moment, ObjectId};
+use drift_api::attestation::Attestation;
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 /// A Lease is fresh if its record changed within this time. It is three times the lease duration of 12 s, plus a margin
@@ -47,18 +49,6 @@ impl<'t> From<&'t Target> for DecidingText<'t> {
 }
 
 impl Attestations {
-    /// Parses the annotation: a JSON object from target name to [`Attestation`]. An invalid annotation attests nothing,
-    /// and an invalid entry attests nothing for its target.
-    #[must_use]
-    pub fn parse(annotation: Option<&str>) -> BTreeMap<String, Attestation> {
-        let words: Option<BTreeMap<String, String>> = annotation.and_then(|text| serde_json::from_str(text).ok());
-        words
-            .unwrap_or_default()
-            .into_iter()
-            .filter_map(|(target, word)| Some((target, Attestation::parse(&word)?)))
-            .collect()
-    }
-
     /// Parses the annotation with the texts: a JSON object from target name to hash.
     #[must_use]
     pub fn parse_texts(annotation: Option<&str>) -> BTreeMap<String, String> {
@@ -90,13 +80,14 @@ impl Attestations {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use drift_api::attestation::parse_annotation;
 
     fn at(seconds: u64) -> Moment {
         Moment::from_start(Duration::from_secs(seconds))
     }
 
     fn attestations(annotation: Option<&str>) -> Attestations {
-        let by_target = Attestations::parse(annotation);
+        let by_target = annotation.map(parse_annotation).unwrap_or_default();
         let texts = by_target.keys().map(|target| (target.clone(), "whole".to_owned())).collect();
         Attestations { held: true, changed_at: Some(at(3)), by_target, texts }
     }

@@ -1,6 +1,8 @@
 //! The decision for one object, as plain data.
 
-use drift_api::{CorrectionStatus, Moment, ObjectRef, ResourceName};
+use drift_api::condition::CorrectionStatus;
+use drift_api::identity::{ObjectRef, ResourceName};
+use drift_api::timing::moment::Moment;
 
 use crate::engine::corrections::{Correction, Held};
 

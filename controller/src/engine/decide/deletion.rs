@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use drift_api::{ConditionStatus, CorrectedReason, Ownership};
+use drift_api::condition::{ConditionStatus, CorrectedReason};
+use drift_api::identity::Ownership;
 
 use super::state::Case;
 use crate::engine::correction_limits::RETRY_EVERY;
@@ -103,9 +104,8 @@ mod tests {
         set_corrected,
     };
     use crate::engine::memory::ObjectMemory;
-    use drift_api::CorrectedReason::{CorrectionStarted, DeletionUnclear};
-    use drift_api::CorrectionStatus;
-    use drift_api::condition::ObservedReason;
+    use drift_api::condition::CorrectedReason::{CorrectionStarted, DeletionUnclear};
+    use drift_api::condition::{CorrectionStatus, ObservedReason};
     use drift_api::identity::Holders;
     use drift_language::Mode;
 

@@ -1,6 +1,6 @@
 //! Guards of a correction: may the action follow the verdict, and is it time?
 
-use drift_api::{CorrectedReason, CorrectionStatus, DifferingFields};
+use drift_api::condition::{CorrectedReason, CorrectionStatus, DifferingFields};
 use drift_language::Mode;
 
 use super::state::Case;

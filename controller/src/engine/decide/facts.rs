@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use drift_api::{DesiredHash, LeanObject, ResourceName, ScopeId, SharedText, StoredIds};
+use drift_api::collections::shared_text::SharedText;
+use drift_api::condition::{DesiredHash, StoredIds};
+use drift_api::identity::{ResourceName, ScopeId};
+use drift_api::object::LeanObject;
 use drift_language::{Actions, Correct, CorrectLimits, Existing, Mode, RepeatedCreate, Target};
 
 use crate::engine::rendering::sent_secrets::SentSecrets;

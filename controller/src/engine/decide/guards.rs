@@ -1,6 +1,6 @@
 //! The guards of a decision: what holds an object, or comes before its state is acted on.
 
-use drift_api::CorrectionStatus;
+use drift_api::condition::CorrectionStatus;
 
 use super::state::{Case, State};
 use super::{approval, deletion, drifted, ownership, preparation, stored_ids, unseen_create};

@@ -61,7 +61,7 @@ fn record_of(why: Held, decision: &Decision, case: &Case<'_>) -> Option<String> 
 mod tests {
     use super::*;
     use crate::engine::fixtures::{Scene, owns};
-    use drift_api::{CorrectedReason, ObservedReason};
+    use drift_api::condition::{CorrectedReason, ObservedReason};
     use drift_language::Mode;
 
     fn held(scene: &Scene) -> Vec<Held> {

@@ -10,7 +10,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use drift_api::{BreakerCounts, ConditionStatus, Conditions, CurrentVerdict, Moment, Uid};
+use drift_api::condition::{ConditionStatus, Conditions, CurrentVerdict};
+use drift_api::held_corrections::BreakerCounts;
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
 
 /// Objects that turned into incidents count for this long, healed or not.
 const WINDOW: Duration = Duration::from_secs(600);

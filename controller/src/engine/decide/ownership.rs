@@ -1,6 +1,7 @@
 //! Guards by other objects. A single claimant acts. Without claims the oldest object acts. With several claims none acts.
 
-use drift_api::{CorrectedReason, CorrectionStatus, Holders, NotedSecrets, Ownership};
+use drift_api::condition::{CorrectedReason, CorrectionStatus, NotedSecrets};
+use drift_api::identity::{Holders, Ownership};
 
 use super::state::Case;
 use crate::engine::corrections::Held;

@@ -1,6 +1,6 @@
 //! Guards that come before any action: may the object be touched, and are its record and its finalizer right?
 
-use drift_api::CorrectedReason;
+use drift_api::condition::CorrectedReason;
 use drift_language::Existing;
 
 use super::state::Case;

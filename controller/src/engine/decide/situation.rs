@@ -1,9 +1,13 @@
 //! Inputs of the decision for one object.
 
-use drift_api::{
-    CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, LeanObject, Moment, NotedSecrets, ObjectInputs,
-    ObservedReason, ResourceName, Rights, SecretMarks, StoredIds, UnseenCreate,
+use drift_api::approval::ObjectInputs;
+use drift_api::condition::{
+    CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, NotedSecrets, ObservedReason, SecretMarks,
+    StoredIds, UnseenCreate,
 };
+use drift_api::identity::{ResourceName, Rights};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use drift_language::TargetState;
 

@@ -1,9 +1,9 @@
 //! The state of one object: what follows for it once no guard holds it.
 
-use drift_api::{
+use drift_api::condition::{
     Claim, ConditionStatus, CorrectedReason, CorrectionStatus, CurrentVerdict, DifferingFields, ObservedReason,
-    ResourceName,
 };
+use drift_api::identity::ResourceName;
 
 use crate::engine::corrections::claim::permit;
 use crate::engine::corrections::{Action, Correction, Held, Permission};

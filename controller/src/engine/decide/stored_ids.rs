@@ -1,6 +1,6 @@
 //! Guards by the ids that the steps stored in the object's status.
 
-use drift_api::CorrectedReason;
+use drift_api::condition::CorrectedReason;
 
 use super::state::Case;
 use crate::engine::corrections::Held;
@@ -33,8 +33,7 @@ mod tests {
     use super::*;
     use crate::engine::corrections::Action;
     use crate::engine::fixtures::{Scene, owns, set_corrected, status};
-    use drift_api::CorrectionStatus;
-    use drift_api::{ObservedReason, StoredIds};
+    use drift_api::condition::{CorrectionStatus, ObservedReason, StoredIds};
     use serde_json::{Value, json};
 
     fn ids(present: Value) -> StoredIds {

@@ -7,10 +7,11 @@ use crate::engine::fixtures::{
     target,
 };
 use crate::engine::memory::ObjectMemory;
-use drift_api::{
+use drift_api::condition::{
     Claim, ClaimedName, CorrectedReason, CorrectionStatus, DesiredHash, DifferingFields, NotedSecrets, ObservedReason,
-    SecretMark, SecretMarks, SecretVersion, Tag,
+    SecretMark, SecretMarks, Tag,
 };
+use drift_api::secrets::labelled_secrets::SecretVersion;
 use drift_language::{Existing, Mode};
 use serde_json::json;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The guard of another create while the result of the last one is unknown.
 
-use drift_api::{CorrectedReason, UnseenCreate};
+use drift_api::condition::{CorrectedReason, UnseenCreate};
 use drift_language::RepeatedCreate;
 
 use super::state::Case;
@@ -56,8 +56,7 @@ mod tests {
     use crate::engine::fixtures::{
         Scene, at, correction, desired_hash, doubtful, owns, refused, set_corrected, status,
     };
-    use drift_api::CorrectionStatus;
-    use drift_api::{DesiredHash, ObservedReason, Tag};
+    use drift_api::condition::{CorrectionStatus, DesiredHash, ObservedReason, Tag};
     use serde_json::json;
 
     const UNSEEN: UnseenCreate = UnseenCreate { number: 8, request: 1, sent: 1, accepted: false };

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use drift_api::{LeanObject, Moment, Tag};
+use drift_api::condition::Tag;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use crate::engine::corrections::outcome::{Code, Refusal, StepAnswer, StepOutcome};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use drift_api::{CorrectedReason, CorrectionStatus, Moment};
+use drift_api::condition::{CorrectedReason, CorrectionStatus};
+use drift_api::timing::moment::Moment;
 
 use crate::engine::corrections::{Correction, Outcome};
 use crate::engine::memory::ObjectMemory;

@@ -4,7 +4,9 @@
 //! of the object. Until it succeeds, no other correction of the object begins. Only a deletion, an edit of the target
 //! and the loss of the Lease do not wait for it.
 
-use drift_api::{CorrectionStatus, ObjectInputs, Series, StatusFields};
+use drift_api::approval::ObjectInputs;
+use drift_api::condition::{CorrectionStatus, StatusFields};
+use drift_api::timing::backoff::Series;
 
 use super::end::ExecutionEnd;
 use super::{Event, Execution, Failure, Interrupt, Operation, Stage, Step, Write};

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::LeanObject;
+use drift_api::object::LeanObject;
+use drift_language::JobStage;
 
 use super::end::ExecutionEnd;
 use super::progress::Progress;
@@ -17,7 +18,7 @@ use super::{Execution, Stage};
 use crate::engine::correction_limits::Taken;
 use crate::engine::corrections::outcome::{Code, Unstored};
 use crate::engine::corrections::{
-    Action, Correction, Doubt, FailedStep, Held, Outcome, Reach, StepAnswer, StepOutcome, Uncertainty,
+    Action, Correction, Doubt, FailedStep, Outcome, Reach, StepAnswer, StepOutcome, Uncertainty,
 };
 use crate::engine::decide::decision::Decision;
 use crate::engine::decide::still_stands;
@@ -280,7 +281,7 @@ impl Execution {
                 self.progress.is_open = true;
                 let gives_place_back = self.taken.as_mut().is_some_and(Taken::begin_job);
                 if gives_place_back || stage.is_some() {
-                    self.stall = Some(stage.and_then(Held::of_job));
+                    self.stall = Some(stage.and_then(JobStage::hold));
                 }
                 self.render_step(index)
             }

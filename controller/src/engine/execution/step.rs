@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_api::{CorrectionStatus, LeanObject, Moment, ObjectRef, ResourceName, StatusFields};
+use drift_api::condition::{CorrectionStatus, StatusFields};
+use drift_api::identity::{ObjectRef, ResourceName};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 use drift_systems::Probe;
 
 use super::end::ExecutionEnd;

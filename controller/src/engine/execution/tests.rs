@@ -1,5 +1,7 @@
+use drift_api::condition::{CorrectedReason, StatusFields, UnseenCreate};
+use drift_api::identity::ObjectRef;
 use drift_api::names::FINALIZER;
-use drift_api::{CorrectedReason, JobStage, ObjectRef, StatusFields, UnseenCreate};
+use drift_language::JobStage;
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -8,7 +8,8 @@ mod tried;
 
 use std::time::Duration;
 
-use drift_api::{Moment, Series};
+use drift_api::timing::backoff::Series;
+use drift_api::timing::moment::Moment;
 
 use crate::engine::corrections::{Action, AskedFor, Correction, Doubt, Held, Outcome, Uncertainty};
 use tried::Tried;

@@ -3,7 +3,7 @@
 //! A correction in doubt is tried again without another approval. Its first try may have stored an id that its requests
 //! read, so the object changed by our own hand.
 
-use drift_api::ObjectInputs;
+use drift_api::approval::ObjectInputs;
 
 /// The last change of an object by its own correction. Boxed: only mode Approve needs it.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,8 @@ impl OwnStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_api::{FieldPaths, LeanObject};
+    use drift_api::object::LeanObject;
+    use drift_api::object::field_paths::FieldPaths;
     use serde_json::json;
 
     fn inputs(id: &str) -> ObjectInputs {

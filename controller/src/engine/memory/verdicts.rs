@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use drift_api::{Condition, LeanObject, Moment};
+use drift_api::condition::Condition;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use super::ObjectMemory;
 

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use drift_api::{Backoff, Moment, QuietBudget, Series};
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::quiet_budget::QuietBudget;
 
 /// A race counts as over if this long after its delay no other race was lost. The next race then begins without delay.
 const RACE_PAST_AFTER: Duration = Duration::from_secs(60);

@@ -1,6 +1,8 @@
 //! An object as a claimant of external resources.
 
-use drift_api::{Claimant, CorrectionStatus, LeanObject, ObjectRef, ResourceName};
+use drift_api::condition::CorrectionStatus;
+use drift_api::identity::{Claimant, ObjectRef, ResourceName};
+use drift_api::object::LeanObject;
 
 use crate::engine::decide::facts::{ObjectFacts, TargetFacts};
 use crate::engine::memory::ObjectMemory;

@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_api::{LeanObject, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
 
 /// Objects that are being deleted and have our finalizer.
 #[derive(Debug, Default)]

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use drift_api::{BreakerCounts, Uid};
+use drift_api::held_corrections::BreakerCounts;
+use drift_api::identity::Uid;
 
 use crate::engine::correction_limits::LimitUsage;
 use crate::engine::decide::mass_drift_breaker::Breaker;

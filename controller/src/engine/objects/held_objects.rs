@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use drift_api::{BreakerCounts, Moment, Uid};
+use drift_api::held_corrections::BreakerCounts;
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
 
 use crate::engine::corrections::Held;
 

@@ -2,10 +2,11 @@
 //!
 //! The breaker, the limits and the objects meet only here, so that a decision sees all of them at the same moment.
 
-use drift_api::{
-    BreakerCounts, Claimant, ClaimedName, CorrectedReason, CurrentVerdict, LeanObject, Moment, ResourceName, Rights,
-    SecretMarks, Uid,
-};
+use drift_api::condition::{ClaimedName, CorrectedReason, CurrentVerdict, SecretMarks};
+use drift_api::held_corrections::BreakerCounts;
+use drift_api::identity::{Claimant, ResourceName, Rights, Uid};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 use std::collections::HashMap;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 //! A read with a wrong address finds nothing, and the create of each object would make a resource that no poll shows.
 //! While no poll shows the resource of any object, one create is open at a time.
 
-use drift_api::{ConditionStatus, CurrentVerdict, ObservedReason};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason};
 
 /// Part of one object in the proof.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl ReadProof {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_api::Tag;
+    use drift_api::condition::Tag;
 
     fn after(before: ReadEvidence, reason: ObservedReason) -> bool {
         let current = CurrentVerdict { reason, tag: Tag::default(), generation: Some(1) };

@@ -5,7 +5,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use drift_api::{Fifo, Uid};
+use drift_api::collections::fifo::Fifo;
+use drift_api::identity::Uid;
 
 use crate::engine::correction_limits::Line;
 

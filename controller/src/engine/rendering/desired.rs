@@ -1,6 +1,7 @@
 //! Desired state and differing fields as the steps of a correction see them.
 
-use drift_api::{DifferingFields, LeanObject};
+use drift_api::condition::DifferingFields;
+use drift_api::object::LeanObject;
 use drift_language::{Target, Variables};
 use serde_json::Value;
 

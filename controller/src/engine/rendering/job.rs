@@ -10,9 +10,10 @@ mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::condition::TransitionTime;
 use drift_api::names::{CONTROLLER_MANAGER, JOB_OBJECT_LABEL, JOB_TARGET_LABEL};
-use drift_api::{JobStage, LeanObject, TransitionTime};
-use drift_language::{JobCorrect, Target};
+use drift_api::object::LeanObject;
+use drift_language::{JobCorrect, JobStage, Target};
 use drift_systems::RefusalReason;
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -5,8 +5,10 @@
 //! that we create carries the uid of the object that it was made for. Without that mark it is neither changed nor
 //! deleted, unless the target adopts.
 
+use drift_api::identity::Uid;
 use drift_api::names::MADE_FOR_ANNOTATION;
-use drift_api::{ClusterResource, LeanObject, ResourceError, Uid};
+use drift_api::object::LeanObject;
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
 use drift_language::{Existing, KubernetesCorrect, Source, Target};
 use drift_systems::RefusalReason;
 use jiff::Timestamp;

@@ -1,9 +1,11 @@
 //! The changes of one correction of a directory, all rendered before the first is sent, and the meaning of their
 //! results. Each change is one atomic step.
 
-use drift_api::{Change, CredentialError, LeanObject, ResultCode};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::ldap::Change;
 use drift_language::{LdapCorrect, SecretValues, Step as _, Target, Variables};
-use drift_systems::{LdapFailure, RefusalReason};
+use drift_systems::{LdapFailure, RefusalReason, ResultCode};
 use jiff::Timestamp;
 
 use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};

@@ -3,7 +3,8 @@
 //! A patch without changes wakes no operator, because no event is sent. If the patch contains the number of the
 //! correction, no change means that an earlier process already sent this nudge and stopped before it recorded it.
 
-use drift_api::{LeanObject, ResourceVersion};
+use drift_api::object::LeanObject;
+use drift_api::resource_version::ResourceVersion;
 use drift_language::{NudgeCorrect, Target, Variables};
 use drift_systems::RefusalReason;
 use jiff::Timestamp;

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::{Change, CredentialError, LeanObject};
-use drift_language::{Destination, Format, SecretValues, Target};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::ldap::Change;
+use drift_language::{Destination, Format, HttpRequest, SecretValues, Target};
 use drift_systems::{HttpFailure, HttpReply, LdapFailure, StatementFailure, WriteStatement};
 use jiff::Timestamp;
 use serde_json::Value;

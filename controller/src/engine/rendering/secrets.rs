@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use drift_api::condition::{SecretMark, SecretMarks};
 use drift_api::names::CREDENTIAL_CONTROLLER;
-use drift_api::{
-    CredentialError, LabelledSecret, LabelledSecrets, LeanObject, SecretMark, SecretMarks, SecretVersion,
-    without_line_end,
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::{
+    CredentialError, LabelledSecret, LabelledSecrets, SecretVersion, without_line_end,
 };
 use drift_language::{DeclaredSecret, SecretSource, SecretValues, Target};
 use drift_systems::credentials_of_correct;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drift_api::SecretMarks;
+use drift_api::condition::SecretMarks;
 use drift_language::Target;
 
 use crate::engine::corrections::Action;

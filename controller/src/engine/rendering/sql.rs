@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use drift_api::{CredentialError, LeanObject, SqlState};
+use drift_api::object::LeanObject;
+use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::{SqlCorrect, Step as _, Target, Variables};
-use drift_systems::{RefusalReason, SqlFailure, StatementFailure, WriteStatement};
+use drift_systems::{RefusalReason, SqlFailure, SqlState, StatementFailure, WriteStatement};
 use jiff::Timestamp;
 
 use crate::engine::corrections::{Action, Code, Correction, Doubt, Refusal, StepAnswer, StepOutcome, Uncertainty};

@@ -1,7 +1,9 @@
 //! The report of what holds the target's corrections, for the controller's Lease.
 
 use drift_api::collections::first::first;
-use drift_api::{Moment, ObjectId, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
 
 use super::Target;
 use crate::engine::corrections::Held;

@@ -1,6 +1,7 @@
 //! The decision on an object that was just read live, before it is acted on.
 
-use drift_api::{LeanObject, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
 
 use super::Target;
 use crate::engine::correction_limits::{Place, Taken};

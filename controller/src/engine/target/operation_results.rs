@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use drift_api::{LeanObject, Moment, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use super::Target;
 use crate::engine::corrections::Correction;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use drift_api::Uid;
+use drift_api::identity::Uid;
 
 /// Last reported causes, by object.
 #[derive(Debug, Default)]

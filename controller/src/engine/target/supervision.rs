@@ -2,7 +2,8 @@
 //!
 //! Every end is recorded before the object is decided on again.
 
-use drift_api::{LeanObject, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
 use drift_language::Mode;
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use drift_api::condition::{Conditions, DesiredHash, SecretMarks};
+use drift_api::held_corrections::BreakerCounts;
+use drift_api::identity::{Claimant, ObjectRef, Ownership, Rights};
 use drift_api::names::{FINALIZER, PAUSED_ANNOTATION};
-use drift_api::{
-    BreakerCounts, Claimant, Conditions, DesiredHash, JobStage, LeanObject, ObjectId, ObjectRef, Ownership, Rights,
-    SecretMarks,
-};
-use drift_language::SecretValues;
+use drift_api::object::{LeanObject, ObjectId};
+use drift_language::{JobStage, SecretValues};
 use drift_systems::{HttpReply, ReplyBody};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use drift_api::{Backoff, Moment, Series, Uid};
+use drift_api::identity::Uid;
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
 
 /// Objects whose last live read failed.
 #[derive(Debug, Default)]

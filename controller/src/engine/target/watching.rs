@@ -1,6 +1,7 @@
 //! Inputs from the watch of the target's objects.
 
-use drift_api::{LeanObject, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
 
 use super::Target;
 use crate::engine::corrections::Held;

@@ -1,6 +1,7 @@
 //! Live reads of the objects that held an external resource before.
 
-use drift_api::{ObjectId, ObjectRef, ResourceName};
+use drift_api::identity::{ObjectRef, ResourceName};
+use drift_api::object::ObjectId;
 use drift_kube::kinds::{KindError, locate_served_kind};
 
 use super::Run;

@@ -1,7 +1,8 @@
 //! Writes of an execution to its object, and the reports about them.
 
+use drift_api::condition::{CorrectedReason, CorrectionStatus, StatusFields};
+use drift_api::object::LeanObject;
 use drift_api::object::status_patch::{condition_patch, removal_patch};
-use drift_api::{CorrectedReason, CorrectionStatus, LeanObject, StatusFields};
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::reach;
 use drift_kube::{CallSlot, KillPoint, WriteError};

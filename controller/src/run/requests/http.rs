@@ -3,9 +3,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use drift_api::requests::http_request::HttpRequest;
 use drift_kube::process::clock;
-use drift_language::{Destination, Format, HttpCorrect, Target};
+use drift_language::{Destination, Format, HttpCorrect, HttpRequest, Target};
 use drift_systems::{
     ExchangeProgress, HttpFailure, HttpOptions, SystemFailure, before_deadline, count_as_limited,
     credentials_of_correct, heard,

@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
-use drift_api::{Job, JobStage, Moment};
+use drift_api::timing::moment::Moment;
 use drift_kube::access::with_roles;
 use drift_kube::process::clock;
 use drift_kube::{CallError, CallSlots, JobClient};
+use drift_language::{Job, JobStage};
 
 use super::SendContext;
 use super::nudge::refusal_of;

@@ -1,6 +1,6 @@
 //! Sends the changes of a correction to a directory, each in a session of its own.
 
-use drift_api::Change;
+use drift_language::ldap::Change;
 use drift_language::{Destination, STEP_TIMEOUT};
 use drift_systems::{DirectoryParameters, DirectoryServer, HostReply, WriteProgress};
 

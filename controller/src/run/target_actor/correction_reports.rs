@@ -1,6 +1,6 @@
 //! The news of corrections as log lines and metrics.
 
-use drift_api::LeanObject;
+use drift_api::object::LeanObject;
 
 use crate::engine::corrections::Correction;
 use crate::engine::execution::News;

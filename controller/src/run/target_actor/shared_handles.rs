@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use drift_api::{Attestation, Claimant, LeanObject, Moment, ObjectId, ObjectRef, Rights, SecretMarks, Uid};
+use drift_api::attestation::Attestation;
+use drift_api::condition::SecretMarks;
+use drift_api::identity::{Claimant, ObjectRef, Rights, Uid};
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::moment::Moment;
 use drift_kube::{Busy, HeldClaim, Member, Wake};
 use drift_language::Target;
 

@@ -3,8 +3,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use drift_api::collections::fifo::Fifo;
+use drift_api::identity::Uid;
+use drift_api::object::object_view::ObjectView;
 use drift_api::secrets::secret_texts::REDACTED;
-use drift_api::{Fifo, Moment, ObjectView, Uid};
+use drift_api::timing::moment::Moment;
 use drift_language::cel::SecretValues;
 use indexmap::IndexSet;
 use serde_json::Value;
@@ -227,7 +230,7 @@ impl CollectionRequests {
 mod tests {
     use super::*;
     use crate::engine::fixtures::at;
-    use drift_api::requests::http_request::HttpRequest;
+    use drift_language::HttpRequest;
 
     fn request(url: &str) -> Request {
         let (method, headers) = (http::Method::GET, Arc::default());

@@ -6,9 +6,8 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use drift_api::requests::http_request::HttpRequest;
 use drift_language::cel::MAX_URL_BYTES;
-use drift_language::{Collection, HttpRead, NextPage, Variables, form_with_fields};
+use drift_language::{Collection, HttpRead, HttpRequest, NextPage, Variables, form_with_fields};
 use drift_systems::HttpReply;
 use serde_json::{Map, Value};
 use url::Url;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use drift_api::{SharedText, Uid};
+use drift_api::collections::shared_text::SharedText;
+use drift_api::identity::Uid;
 
 /// The objects of a target by the identity that each names. Several may name one.
 #[derive(Debug, Default)]

@@ -6,7 +6,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use drift_api::{ClusterResource, Moment, ObjectName, TokenBucket, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::cluster_resource::{ClusterResource, ObjectName};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
 
 /// Burst of polls that changes of its resource cause for one object, one second apart. It shows the first steps of a
 /// rollout as they happen.

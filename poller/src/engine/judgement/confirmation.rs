@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use drift_api::{ConditionStatus, CurrentVerdict, Moment, ObservedReason};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason};
+use drift_api::timing::moment::Moment;
 use drift_language::Confirm;
 
 use crate::engine::judgement::finding::{Finding, FindingClass};

@@ -5,7 +5,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use drift_api::{LabelledSecrets, StatusFields};
+use drift_api::condition::StatusFields;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
 use drift_language::{SecretValues, Target};
 use drift_systems::{SentCredentials, credentials_of_read};
 

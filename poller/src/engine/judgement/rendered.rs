@@ -2,9 +2,10 @@
 //!
 //! A rejected object gets its Unknown at once and costs no request.
 
-use drift_api::object::Oversize;
+use drift_api::collections::shared_text::SharedText;
+use drift_api::condition::{DesiredHash, ObservedReason};
 use drift_api::object::kept_fields::MAX_KEPT_BYTES;
-use drift_api::{DesiredHash, LeanObject, ObservedReason, SharedText};
+use drift_api::object::{LeanObject, Oversize};
 use drift_language::{EvaluationError, Target};
 use serde_json::Value;
 

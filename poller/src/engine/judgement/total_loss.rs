@@ -3,7 +3,9 @@
 //! A rotated token that gets 404, an empty replica and an edited path look like the loss of everything. So an absence is
 //! believed only if the same read finds another resource of the target, unless it never found one.
 
-use drift_api::{CurrentVerdict, LeanObject, Moment, ObservedReason, TransitionTime};
+use drift_api::condition::{CurrentVerdict, ObservedReason, TransitionTime};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 use crate::engine::judgement::finding::Failure;
 
@@ -74,8 +76,8 @@ pub fn is_confirmed_loss(object: &LeanObject, current: Option<&CurrentVerdict>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drift_api::FieldPaths;
     use drift_api::names::RETRY_REQUESTED_ANNOTATION;
+    use drift_api::object::field_paths::FieldPaths;
     use serde_json::json;
     use std::time::Duration;
 

@@ -3,7 +3,8 @@
 //! The numbers of the tag are computed here: if the object was in sync before, the correction that this poll verified,
 //! and the number of consecutive corrections that left it drifted.
 
-use drift_api::{CurrentVerdict, DesiredHash, LeanObject, ObservedReason, Tag, Verdict};
+use drift_api::condition::{CurrentVerdict, DesiredHash, ObservedReason, Tag, Verdict};
+use drift_api::object::LeanObject;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use drift_api::condition::closed_text;

@@ -4,8 +4,7 @@
 //! Such a system keeps another form of a value, which a rule of `compare` describes. Without the note, each of the
 //! corrections looks like a success.
 
-use drift_api::condition::Conditions;
-use drift_api::{CurrentVerdict, Verdict};
+use drift_api::condition::{Conditions, CurrentVerdict, Verdict};
 
 use crate::engine::judgement::drift::Drift;
 use crate::engine::judgement::finding::Finding;

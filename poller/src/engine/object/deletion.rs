@@ -4,8 +4,9 @@
 //! The controller decides and has more data: other objects with the same external resource, remembered statuses that
 //! another writer removed, delays and limits.
 
+use drift_api::condition::{Condition, CorrectedReason, CurrentVerdict};
 use drift_api::names::{GIVE_UP_ANNOTATION, ORPHAN_ANNOTATION};
-use drift_api::{Condition, CorrectedReason, CurrentVerdict, LeanObject};
+use drift_api::object::LeanObject;
 use drift_language::Target;
 
 /// Placeholder for a verdict's reason while an object is being deleted.

@@ -2,7 +2,7 @@
 //!
 //! Kept up to date by differences, so that a judgement costs the same for any number of objects.
 
-use drift_api::Moment;
+use drift_api::timing::moment::Moment;
 
 use crate::engine::judgement::total_loss::OtherObjects;
 

@@ -9,7 +9,10 @@ mod writing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{ConditionStatus, CurrentVerdict, LeanObject, Moment, ObservedReason, TransitionTime, UnwrittenWord};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason, TransitionTime};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_api::unwritten::UnwrittenWord;
 
 pub use polling::{BegunPoll, EndedPoll};
 pub use writing::Update;

@@ -6,7 +6,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Exceptions, Fifo, LeanObject, Moment, ObservedReason, Uid, Unwritten, WorkQueue};
+use drift_api::attestation::Exceptions;
+use drift_api::collections::fifo::Fifo;
+use drift_api::condition::ObservedReason;
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
+use drift_api::timing::work_queue::WorkQueue;
+use drift_api::unwritten::Unwritten;
 use drift_language::Target;
 use indexmap::IndexMap;
 

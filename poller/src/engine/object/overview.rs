@@ -13,8 +13,8 @@ mod tests;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_api::Moment;
 use drift_api::collections::first::first;
+use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 pub use field_change::{FieldChange, FieldChanges};

@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drift_api::attestation::{MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
-use drift_api::unwritten::MOST_UNWRITTEN;
-use drift_api::{Exceptions, ObjectId, SharedText, Uid, Unwritten, UnwrittenWord};
+use drift_api::attestation::{Exceptions, MOST_EXCEPTED_NAMESPACES, MOST_EXCEPTIONS};
+use drift_api::collections::shared_text::SharedText;
+use drift_api::identity::Uid;
+use drift_api::object::ObjectId;
+use drift_api::unwritten::{MOST_UNWRITTEN, Unwritten, UnwrittenWord};
 
 /// Cause of a missing verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The HTTP answer that means an absence, in words: `the server answered 404 to GET https://host/path`.
 
-use drift_api::HttpRequest;
 use drift_api::secrets::secret_texts::REDACTED;
+use drift_language::HttpRequest;
 use drift_language::cel::SecretValues;
 
 /// The last answered request of a read.

@@ -1,6 +1,7 @@
 //! Converts a cluster object to an observation, and a failed read to the reason that people see.
 
-use drift_api::{ClusterResource, ObservedReason, ResourceError};
+use drift_api::condition::ObservedReason;
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
 use drift_language::{KubernetesRead, Variables};
 use serde_json::Value;
 

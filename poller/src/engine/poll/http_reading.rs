@@ -2,8 +2,9 @@
 //!
 //! Every request must be answered, because no response replaces another. This module sends nothing itself.
 
-use drift_api::{HttpRequest, ObservedReason, OpenView};
-use drift_language::{HttpRead, RawAnswers, ReadStep, Variables, memory_of};
+use drift_api::condition::ObservedReason;
+use drift_api::object::object_view::OpenView;
+use drift_language::{HttpRead, HttpRequest, RawAnswers, ReadStep, Variables, memory_of};
 use drift_systems::{HttpReply, MAX_BYTES_KEPT, ReplyBody};
 use http::StatusCode;
 use serde_json::{Map, Value};

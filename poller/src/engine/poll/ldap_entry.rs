@@ -1,8 +1,8 @@
 //! Converts the answer to a search to an observation, and an LDAP failure to the reason that people see.
 
-use drift_api::{ObservedReason, ResultCode};
+use drift_api::condition::ObservedReason;
 use drift_language::{LdapRead, Variables};
-use drift_systems::{LdapFailure, SearchAnswer};
+use drift_systems::{LdapFailure, ResultCode, SearchAnswer};
 use serde_json::Value;
 
 use crate::engine::judgement::observation::invalid;

@@ -2,8 +2,10 @@
 //!
 //! It contains no credential. The sender adds that.
 
-use drift_api::{ClusterResource, HttpRequest, ObjectView, Search, SqlQuery};
-use drift_language::{EvaluationError, Source, Target};
+use drift_api::object::cluster_resource::ClusterResource;
+use drift_api::object::object_view::ObjectView;
+use drift_language::ldap::Search;
+use drift_language::{EvaluationError, HttpRequest, Source, SqlQuery, Target};
 use serde_json::Value;
 
 use crate::engine::judgement::comparison::absent;

@@ -1,8 +1,8 @@
 //! Converts the rows of a query to an observation, and a database failure to the reason that people see.
 
-use drift_api::{ObservedReason, SqlState};
+use drift_api::condition::ObservedReason;
 use drift_language::{SqlRead, Variables};
-use drift_systems::SqlFailure;
+use drift_systems::{SqlFailure, SqlState};
 use serde_json::Value;
 
 use crate::engine::judgement::observation::invalid;

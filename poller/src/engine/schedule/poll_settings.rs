@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use drift_api::{LeanObject, Verdict};
+use drift_api::condition::Verdict;
+use drift_api::object::LeanObject;
 use drift_language::{Actions, Confirm, ObjectMay, Target};
 
 use crate::engine::schedule::Phase;

@@ -3,7 +3,8 @@
 //! Requested polls (after an edit, a correction, an annotation) go before regular ones, and take at most three of four
 //! turns. So repeated requests do not keep other objects from being polled.
 
-use drift_api::{Fifo, Uid};
+use drift_api::collections::fifo::Fifo;
+use drift_api::identity::Uid;
 
 /// Maximum consecutive turns of prompt polls while a regular one waits.
 pub const PROMPT_TURNS: u32 = 3;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use drift_api::LeanObject;
 use drift_api::names::RETRY_REQUESTED_ANNOTATION;
+use drift_api::object::LeanObject;
 use serde_json::{Value, json};
 
 use super::tests::Alone;
@@ -13,7 +13,7 @@ use crate::engine::input::{EndedWrite, Input, PollResult};
 use crate::engine::judgement::finding::Finding;
 use crate::engine::target::Target;
 use crate::engine::writes::write_attempts::WriteOutcome;
-use drift_api::ObservedReason::PollTimedOut;
+use drift_api::condition::ObservedReason::PollTimedOut;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use drift_api::{Moment, Uid};
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
 
 use super::Target;
 use crate::engine::effect::{Effect, PollOrder, Report};

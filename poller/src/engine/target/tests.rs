@@ -1,4 +1,5 @@
-use drift_api::{LeanObject, ObservedReason};
+use drift_api::condition::ObservedReason;
+use drift_api::object::LeanObject;
 use drift_language::cel::SecretValues;
 use serde_json::json;
 

@@ -1,6 +1,8 @@
 //! Traversals of a target's collection: objects whose polls are due at the same time take part together.
 
-use drift_api::{Moment, ObjectView, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::object_view::ObjectView;
+use drift_api::timing::moment::Moment;
 
 use super::Target;
 use crate::engine::collection::requests::{CollectionRequest, RequestKey};

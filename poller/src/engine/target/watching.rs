@@ -1,6 +1,8 @@
 //! Objects of a target from its watch: seen, gone, or owned by another target.
 
-use drift_api::{LeanObject, Moment, ObjectId, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::moment::Moment;
 
 use super::Target;
 use crate::engine::effect::{Effect, Report};

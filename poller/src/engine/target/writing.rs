@@ -1,6 +1,6 @@
 //! Writes of a target's verdicts: begun when they are due, and processed when they end.
 
-use drift_api::Uid;
+use drift_api::identity::Uid;
 
 use super::Target;
 use crate::engine::effect::{Effect, Report, WrittenVerdict};

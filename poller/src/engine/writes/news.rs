@@ -3,7 +3,7 @@
 //! A steady state causes no write. Writes that the controller waits for are immediate. Writes that only inform people
 //! use the object's budget, so that a flapping object cannot flood the API server.
 
-use drift_api::{Condition, ConditionStatus, CurrentVerdict, Verdict};
+use drift_api::condition::{Condition, ConditionStatus, CurrentVerdict, Verdict};
 
 /// Returns true if `verdict` differs from the current condition, regardless of its writer.
 #[must_use]
@@ -44,8 +44,7 @@ fn repeats(before: &CurrentVerdict, verdict: &Verdict) -> bool {
 mod tests {
     use super::*;
     use ObservedReason::*;
-    use drift_api::ObservedReason;
-    use drift_api::condition::{DesiredHash, Tag};
+    use drift_api::condition::{DesiredHash, ObservedReason, Tag};
     use serde_json::json;
 
     fn verdict(reason: ObservedReason, correction: u64) -> Verdict {

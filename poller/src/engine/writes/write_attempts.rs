@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use drift_api::{Backoff, Condition, Moment, Series, StatusFields, UnwrittenWord};
+use drift_api::condition::{Condition, StatusFields};
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
+use drift_api::unwritten::UnwrittenWord;
 use serde_json::Value;
 
 use crate::engine::writes::announcement::Announcement;

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use drift_api::{Backoff, Moment, Series};
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
 use drift_kube::process::clock;
 use drift_language::ListenHints;
 use drift_systems::{Listener, SqlFailure, SystemFailure, Way};

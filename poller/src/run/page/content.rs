@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{Attestation, HeldCorrections, HeldObject, Hold, ObservedReason, TargetHolds};
+use drift_api::attestation::Attestation;
+use drift_api::condition::ObservedReason;
+use drift_api::held_corrections::{HeldCorrections, HeldObject, Hold, TargetHolds};
 use drift_language::{Mode, Target};
 use jiff::Timestamp;
 

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use drift_api::{HeldCorrections, Moment};
+use drift_api::held_corrections::HeldCorrections;
+use drift_api::timing::moment::Moment;
 use drift_kube::client::CallError;
 use drift_kube::lease::read_lease;
 use drift_kube::process::clock;

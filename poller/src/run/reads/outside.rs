@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use drift_api::{Moment, ObservedReason};
+use drift_api::condition::ObservedReason;
+use drift_api::timing::moment::Moment;
 use drift_kube::resources::ResourceClient;
 use drift_language::{Source, Target};
 use drift_systems::{Databases, DirectoryParameters, HostGate, HttpSender, Pause, PauseCause};

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use drift_api::{Moment, ObservedReason};
+use drift_api::condition::ObservedReason;
+use drift_api::timing::moment::Moment;
 
 use crate::engine::judgement::finding::Finding;
 

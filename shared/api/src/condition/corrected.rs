@@ -3,94 +3,33 @@
 //! last create, and `ids` with the hashes of stored ids, before the last bracket.
 //!
 //! It contains the facts that a crash must not lose: the number of corrections after which a poll must come, the claimed
-//! external resource with its scope, the contradiction, and the create. Only this module writes and reads the message.
+//! external resource with its scope, the contradiction, and the create.
 
 mod approval;
-mod contradiction;
-mod ending;
+mod head;
 mod stored_ids;
 mod unseen_create;
 
+use std::borrow::Cow;
 use std::fmt;
 
-use self::ending::Ending;
+use self::head::Head;
+pub use self::head::{Claim, ClaimedName};
 pub use self::stored_ids::StoredIds;
 pub use self::unseen_create::UnseenCreate;
-use crate::collections::shared_text::SharedText;
 use crate::condition::{Condition, ConditionKind, CorrectedReason, DesiredHash, NotedSecrets};
-use crate::identity::{ResourceName, ScopeId};
-use crate::printable::printable_json;
+use crate::facts::{self, Fact, FactList, Facts, InBrackets};
+use crate::identity::ScopeId;
+use crate::short_hash::parse_short_hash;
+
+/// The beginning of each ending after a claim.
+const SCOPE: &str = " [scope ";
+
+/// The beginning of the part of an ending with the secrets, which follows the scope.
+const SECRETS: &str = ", secrets ";
 
 /// The text about a correction that was in progress when its process ended.
 const INTERRUPTED: &str = "interrupted: nobody knows whether the correction was done";
-
-/// The claim of an object on an external resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Claim {
-    /// The object owns the external resource of this name: it may be created, updated and deleted.
-    Owns(ClaimedName),
-    /// The first create was rejected before it could take effect. It may be tried again. A resource that appears there
-    /// meanwhile is not ours.
-    Claims(ClaimedName),
-}
-
-/// The name of a claimed external resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimedName {
-    /// The identity of the resource.
-    pub identity: SharedText,
-    /// The scope of the claim. `None` if an older version wrote it, which counts as the present scope.
-    pub scope: Option<ScopeId>,
-}
-
-impl ClaimedName {
-    /// Returns true if this claim is for that resource.
-    #[must_use]
-    pub fn names(&self, resource: &ResourceName) -> bool {
-        self.identity == resource.identity && self.is_in(resource.scope)
-    }
-
-    /// Returns true if the claim is in that scope.
-    #[must_use]
-    pub fn is_in(&self, scope: ScopeId) -> bool {
-        self.scope.is_none_or(|claimed_in| claimed_in == scope)
-    }
-
-    /// Returns the claimed resource. `present` is the scope of the object's target.
-    #[must_use]
-    pub fn resource(&self, present: ScopeId) -> ResourceName {
-        ResourceName { scope: self.scope.unwrap_or(present), identity: self.identity.clone() }
-    }
-}
-
-impl From<ResourceName> for ClaimedName {
-    fn from(ResourceName { scope, identity }: ResourceName) -> Self {
-        Self { identity, scope: Some(scope) }
-    }
-}
-
-impl Claim {
-    /// Returns the claimed name.
-    #[must_use]
-    pub const fn name(&self) -> &ClaimedName {
-        match self {
-            Self::Owns(name) | Self::Claims(name) => name,
-        }
-    }
-
-    const fn name_mut(&mut self) -> &mut ClaimedName {
-        match self {
-            Self::Owns(name) | Self::Claims(name) => name,
-        }
-    }
-
-    const fn word(&self) -> &'static str {
-        match self {
-            Self::Owns(_) => "owns",
-            Self::Claims(_) => "claims",
-        }
-    }
-}
 
 /// The controller's record of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,11 +73,18 @@ impl CorrectionStatus {
     /// does, and its reason or the ending after its claim is another one.
     #[must_use]
     pub fn is_of_newer_version(condition: &Condition) -> bool {
-        let (correction, rest) = parse_correction(condition.message.text());
-        let claim = parse_claim(rest).and_then(|(claim, rest)| claim.map(|_| rest));
-        let has_unknown_reason =
-            (correction > 0 || claim.is_some()) && CorrectedReason::parse(&condition.reason).is_none();
-        has_unknown_reason || claim.is_some_and(Ending::is_unknown)
+        let (Head { correction, claim }, rest) = Head::split(condition.message.text());
+        let is_ours = claim.is_some() || (correction > 0 && rest.starts_with(": "));
+        let has_unknown_reason = is_ours && CorrectedReason::parse(&condition.reason).is_none();
+        let head = Self { claim, ..Self::default() };
+        has_unknown_reason || (head.claim.is_some() && head.has_unknown_ending(rest))
+    }
+
+    /// Returns true if a text after this head ends with an ending that has a part which this version does not know.
+    fn has_unknown_ending(self, text: &str) -> bool {
+        let ending = text.rfind(SCOPE).map(|start| &text[start + 1..]).unwrap_or_default();
+        let first = facts::in_brackets(ending).and_then(|mut facts| facts.next());
+        first.is_some_and(|scope| ScopeId::parse(scope.text).is_some()) && self.with_ending(ending).is_none()
     }
 
     /// Parses a message alone. A foreign message has correction 0, no claim, and is all text.
@@ -148,53 +94,26 @@ impl CorrectionStatus {
     }
 
     fn parse_strictly(message: &str) -> Option<Self> {
-        let (correction, rest) = parse_correction(message);
-        let (mut claim, rest) = parse_claim(rest)?;
-        let text = match (correction, &claim) {
-            (0, None) => rest,
-            _ => rest.strip_prefix(": ")?,
-        };
-        let (text, ending) = match (correction, &mut claim) {
-            (0, None) => (text, Ending::default()),
-            (_, None) => Ending::split_without_claim(text),
-            (_, Some(claim)) => {
-                let (text, ending) = Ending::split(text);
-                claim.name_mut().scope = ending.scope;
-                (text, ending)
-            }
-        };
-        let Ending { secrets, replaced, exists, unseen, ids, .. } = ending;
-        Some(Self {
-            correction,
-            claim,
-            secrets,
-            replaced,
-            exists,
-            unseen,
-            ids,
-            text: text.to_owned(),
-            ..Self::default()
-        })
+        let (Head { correction, claim }, rest) = Head::split(message);
+        let text = rest.strip_prefix(": ").filter(|_| correction > 0 || claim.is_some())?;
+        let head = Self { correction, claim, ..Self::default() };
+        let whole = facts::at_end(text).and_then(|(text, ending)| Some((text, head.clone().with_ending(ending)?)));
+        let (text, status) = whole.unwrap_or((text, head));
+        Some(Self { text: text.to_owned(), ..status })
+    }
+
+    /// Returns the status with the facts of an ending. Older records have marks without names, `secrets 9f31c2d4`. These
+    /// are dropped, because they belong to no certain secret.
+    fn with_ending(self, brackets: &str) -> Option<Self> {
+        let without = nameless_marks(brackets).map(|marks| brackets.replacen(marks, "", 1));
+        facts::read(self, &without.map_or(Cow::Borrowed(brackets), Cow::Owned))
     }
 
     /// Formats the message of the condition.
     #[must_use]
     pub fn message(&self) -> String {
-        let mut parts = Vec::with_capacity(2);
-        parts.extend((self.correction > 0).then(|| format!("correction {}", self.correction)));
-        parts.extend(self.claim.as_ref().map(ToString::to_string));
-        let mut message =
-            if parts.is_empty() { self.text.clone() } else { format!("{}: {}", parts.join(", "), self.text) };
-        let &Self { ref secrets, replaced, exists, unseen, ref ids, .. } = self;
-        let ending = match &self.claim {
-            Some(claim) => {
-                let (scope, secrets, ids) = (claim.name().scope, secrets.clone(), ids.clone());
-                Ending { scope, secrets, replaced, exists, unseen, ids }
-            }
-            None => Ending { exists, ..Ending::default() },
-        };
-        message.push_str(&ending.to_string());
-        message
+        let head = Head { correction: self.correction, claim: self.claim.clone() };
+        facts::append(&format!("{head}{}", self.text), &InBrackets(self))
     }
 
     /// Returns the name of the external resource that the object owns.
@@ -274,6 +193,19 @@ impl CorrectionStatus {
         })
     }
 
+    /// Returns true if the external system refused to create this desired state at this generation because the resource
+    /// exists already. A poll of the same state that finds nothing is Unknown then.
+    #[must_use]
+    pub fn contradicts_absence(&self, generation: Option<i64>, desired_hash: Option<DesiredHash>) -> bool {
+        self.exists.is_some() && self.exists == desired_hash && self.generation == generation
+    }
+
+    /// Returns the same record without the contradiction, so that a poll that finds nothing leads to one more create.
+    #[must_use]
+    pub fn without_contradiction(&self) -> Self {
+        Self { exists: None, ..self.clone() }
+    }
+
     /// Returns true if `current` already says exactly this. A claim without its scope counts as equal: the scope is
     /// added with the next change.
     #[must_use]
@@ -292,43 +224,45 @@ impl CorrectionStatus {
     }
 }
 
-impl fmt::Display for Claim {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = serde_json::Value::from(&*self.name().identity).to_string();
-        write!(formatter, "{} {}", self.word(), printable_json(&quoted))
+/// The ending of a message. Without a claim it can only have a refused create.
+impl Facts for CorrectionStatus {
+    fn write(&self, list: &mut FactList<'_, '_>) -> fmt::Result {
+        if let Some(claim) = &self.claim {
+            list.fact("scope", claim.name().scope)?;
+            self.secrets.write(list)?;
+            list.word_if(self.replaced, "replaced")?;
+        }
+        list.fact("exists", self.exists)?;
+        if self.claim.is_none() {
+            return Ok(());
+        }
+        if let Some(unseen) = &self.unseen {
+            list.fact(unseen.word(), Some(unseen))?;
+        }
+        list.fact("ids", self.ids.written())
+    }
+
+    fn take(&mut self, fact: Fact<'_>) -> Option<()> {
+        match (fact.word, &mut self.claim) {
+            ("exists", _) => self.exists = Some(DesiredHash::parse(fact.text)?),
+            ("scope", Some(claim)) => claim.name_mut().scope = Some(ScopeId::parse(fact.text)?),
+            ("replaced", Some(_)) => self.replaced = true,
+            ("creating" | "created", Some(_)) => self.unseen = Some(UnseenCreate::parse(fact)?),
+            ("ids", Some(_)) => self.ids = StoredIds::parse(fact.text)?,
+            (_, Some(_)) => self.secrets.take(fact)?,
+            (_, None) => return None,
+        }
+        Some(())
     }
 }
 
-/// Parses the leading `correction K`, if present, and returns the rest (without its comma if a claim follows).
-fn parse_correction(message: &str) -> (u64, &str) {
-    let parsed = message.strip_prefix("correction ").and_then(|rest| {
-        let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
-        let (count, rest) = rest.split_at(digits);
-        let count = count.parse::<u64>().ok().filter(|count| *count > 0)?;
-        Some((count, rest))
-    });
-    match parsed {
-        Some((count, rest)) => match rest.strip_prefix(", ") {
-            Some(claim) if claim.starts_with("owns ") || claim.starts_with("claims ") => (count, claim),
-            _ if rest.starts_with(": ") => (count, rest),
-            _ => (0, message),
-        },
-        None => (0, message),
-    }
-}
-
-/// Parses the leading claim, if present, and returns the rest. `None` if its identity is not quoted. Its scope is at
-/// the end of the message.
-fn parse_claim(text: &str) -> Option<(Option<Claim>, &str)> {
-    let claim: fn(ClaimedName) -> Claim = match text.split_once(' ') {
-        Some(("owns", _)) => Claim::Owns,
-        Some(("claims", _)) => Claim::Claims,
-        _ => return Some((None, text)),
-    };
-    let (_, quoted) = text.split_once(' ')?;
-    let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
-    let identity: String = values.next()?.ok()?;
-    Some((Some(claim(ClaimedName { identity: identity.into(), scope: None })), quoted.get(values.byte_offset()..)?))
+/// Returns the part of an ending with marks without names.
+fn nameless_marks(ending: &str) -> Option<&str> {
+    let start = ending.find(SECRETS)?;
+    let marks = start + SECRETS.len();
+    let end = marks + ending[marks..].find([',', ']'])?;
+    let are_bare = ending[marks..end].split(' ').all(|mark| parse_short_hash(mark).is_some());
+    are_bare.then(|| &ending[start..end])
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::fmt::{self, Write as _};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::short_hash::parse_hex;
+
 /// Bytes kept of the SHA-256. The author of an object can search for two states with the same fingerprint. With 4 bytes
 /// that takes seconds, with 8 bytes about 2^32 tries for any two states and 2^64 for a given one.
 const HASH_BYTES: usize = 8;
@@ -28,11 +30,7 @@ impl DesiredHash {
     /// Parses 16 lower-case hex digits. `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if text.len() != HASH_BYTES * 2 || !text.bytes().all(lower_hex) {
-            return None;
-        }
-        u64::from_str_radix(text, 16).ok().map(|number| Self(number.to_be_bytes()))
+        parse_hex(text, HASH_BYTES * 2).map(|number| Self(number.to_be_bytes()))
     }
 }
 

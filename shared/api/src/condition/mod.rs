@@ -27,5 +27,7 @@ pub use readiness::{EntryWrite, ReadinessEntries, readiness_writes};
 pub use reason::{CorrectedReason, ObservedReason};
 pub use status_fields::StatusFields;
 pub use tag::{PollRequest, Tag};
-pub use text::{MAX_MESSAGE_BYTES, Message, closed_text, named_fields};
+pub use text::{Message, closed_text, named_fields};
 pub use transition_time::TransitionTime;
+
+pub use crate::facts::MAX_MESSAGE_BYTES;

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::facts::{self, Fact, FactList, Facts};
 use crate::secrets::labelled_secrets::SecretVersion;
 use crate::short_hash::{parse_short_hash, short_hash};
 
@@ -107,25 +108,21 @@ impl NotedSecrets {
         let moved = watched.iter().filter(has_moved).map(|(name, _)| name.clone());
         Self::of(noted.marks.clone(), moved.collect())
     }
+}
 
-    /// Formats the parts of a record's ending.
-    pub(super) fn parts(&self) -> Vec<String> {
-        let Some(Noted { marks, moved }) = self.0.as_deref() else { return Vec::new() };
+impl Facts for NotedSecrets {
+    fn write(&self, list: &mut FactList<'_, '_>) -> fmt::Result {
+        let Some(Noted { marks, moved }) = self.0.as_deref() else { return Ok(()) };
         let version = |mark: &Option<SecretMark>| mark.map_or_else(|| UNSENT.to_owned(), |mark| mark.to_string());
-        let marks: Vec<_> = marks.iter().map(|(name, mark)| format!("{name}@{}", version(mark))).collect();
-        let names: Vec<_> = moved.iter().map(String::as_str).collect();
-        let parts = [("secrets", marks.join(" ")), ("moved", names.join(" "))];
-        parts.into_iter().filter(|(_, said)| !said.is_empty()).map(|(word, said)| format!("{word} {said}")).collect()
+        list.fact("secrets", facts::joined(marks.iter().map(|(name, mark)| format!("{name}@{}", version(mark)))))?;
+        list.fact("moved", facts::joined(moved.iter()))
     }
 
-    /// Parses one part of a record's ending. `None` if it is another part.
-    pub(super) fn take_part(&mut self, word: &str, rest: &str) -> Option<()> {
+    fn take(&mut self, Fact { word, text }: Fact<'_>) -> Option<()> {
         let noted = self.0.get_or_insert_default();
         match word {
-            "secrets" => noted.marks = rest.split(' ').map(parse_noted).collect::<Option<_>>()?,
-            "moved" if rest.split(' ').all(|name| !name.is_empty()) => {
-                noted.moved = rest.split(' ').map(str::to_owned).collect();
-            }
+            "secrets" => noted.marks = text.split(' ').map(parse_noted).collect::<Option<_>>()?,
+            "moved" => noted.moved = facts::names(text)?.map(str::to_owned).collect(),
             _ => return None,
         }
         Some(())
@@ -134,7 +131,7 @@ impl NotedSecrets {
 
 /// Parses the name of a secret with its version: `password@9f31c2d4`.
 fn parse_noted(text: &str) -> Option<(String, Option<SecretMark>)> {
-    let (name, version) = text.split_once('@').filter(|(name, _)| !name.is_empty())?;
+    let (name, version) = facts::marked(text)?;
     let mark = if version == UNSENT { None } else { Some(SecretMark::parse(version)?) };
     Some((name.to_owned(), mark))
 }

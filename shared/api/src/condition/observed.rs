@@ -4,10 +4,10 @@
 
 use std::borrow::Cow;
 
-use crate::condition::text::fit_message;
 use crate::condition::{
     Condition, ConditionKind, ConditionStatus, CorrectedReason, CorrectionStatus, DesiredHash, ObservedReason, Tag,
 };
+use crate::facts;
 
 /// The current verdict of an object, if it is ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Verdict {
             kind: ConditionKind::Observed,
             status: self.status(),
             reason: self.reason.as_str().into(),
-            message: fit_message(&self.text, &self.tag).into(),
+            message: facts::fit(&self.text, &self.tag).into(),
             observed_generation: self.generation,
             last_transition_time: Condition::transition_time(current, self.status(), now),
         }

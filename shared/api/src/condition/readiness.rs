@@ -3,11 +3,11 @@
 //! kstatus reads them, and through it Flux and Helm; so do Argo CD and `kubectl wait`. They follow from the verdict and
 //! the correction record, so this function of both is all that there is to them.
 
-use super::text::fit_message;
 use super::{
     Condition, ConditionKind, ConditionStatus, Conditions, CorrectedReason, CurrentVerdict, Message, ObservedReason,
     Placed, Verdict,
 };
+use crate::facts;
 
 /// The entries of `ready: true` on an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ fn judge(verdict: &Verdict, conditions: &Conditions, corrects: bool) -> Readines
         stalled,
         reason: verdict.reason.as_str(),
         // As the verdict's own condition says it, cut to its size.
-        message: Message::from(fit_message(&verdict.text, &verdict.tag)).sentence().to_owned(),
+        message: Message::from(facts::fit(&verdict.text, &verdict.tag)).sentence().to_owned(),
         generation: verdict.generation,
     };
     // The record of an older spec says nothing about this one.

@@ -1,8 +1,8 @@
 //! The tag at the end of every `driftObserved` message: `[desired 3f2a9c71d04b58e6, seen, correction 7, unhealed 2,
 //! fields upstream members, replace]`.
 //!
-//! It carries the state for the next poll and the controller, in the only place that every conditions list keeps. Only
-//! this module writes and reads it. A text in another format is not a tag.
+//! It carries the state for the next poll and the controller, in the only place that every conditions list keeps. A text
+//! in another format is not a tag.
 //!
 //! The answered request has brackets of its own before the others: `[polled 2026-01-01T00:00:00Z] [desired …]`. Programs
 //! that do not know it read it as text, and still read the tag.
@@ -11,8 +11,8 @@ mod poll_request;
 
 use std::fmt;
 
-use crate::condition::text::spells;
 use crate::condition::{DesiredHash, DifferingFields};
+use crate::facts::{self, Fact, FactList, Facts};
 
 pub use poll_request::PollRequest;
 
@@ -53,30 +53,26 @@ impl Tag {
     pub fn is_of_newer_version(message: &str) -> bool {
         const OF_OURS: [&str; 8] =
             ["desired", "seen", "found", "unfound", "correction", "unhealed", "replace", "ready"];
-        let word = |part: &str| part.split_once(' ').map_or(part, |(word, _)| word).to_owned();
-        let is_newer = |brackets: &str| {
-            let inside = brackets.strip_prefix('[')?.strip_suffix(']')?;
-            let (ours, others): (Vec<&str>, Vec<&str>) = inside
-                .split(", ")
-                .filter(|part| word(part) != "fields")
-                .partition(|part| OF_OURS.contains(&&*word(part)));
-            let is_word = |part: &&str| part.starts_with(|letter: char| letter.is_ascii_lowercase());
-            let parse = |part: &&str| Self::parse(&format!("[{part}]")).is_some();
-            (!others.is_empty() && others.iter().all(is_word) && !ours.is_empty() && ours.iter().all(parse))
-                .then_some(())
+        let Some(facts) = facts::at_end(message).and_then(|(_, brackets)| facts::in_brackets(brackets)) else {
+            return false;
         };
-        split_brackets(message, is_newer).is_some()
+        // The names of fields are no words of ours.
+        let facts = facts.filter(|fact| fact.word != "fields");
+        let (ours, others): (Vec<Fact<'_>>, Vec<Fact<'_>>) = facts.partition(|fact| OF_OURS.contains(&fact.word));
+        let is_word = |fact: &Fact<'_>| fact.word.starts_with(|letter: char| letter.is_ascii_lowercase());
+        let is_valid = |fact: &Fact<'_>| facts::read(Self::default(), &format!("[{fact}]")).is_some();
+        !others.is_empty() && others.iter().all(is_word) && !ours.is_empty() && ours.iter().all(is_valid)
     }
 
     /// Splits a message from its tag.
     #[must_use]
     pub fn split(message: &str) -> (&str, Option<Self>) {
-        let (text, tag) = match split_brackets(message, Self::parse) {
+        let (text, tag) = match facts::split(message, Self::default()) {
             Some((text, tag)) => (text, Some(tag)),
             None => (message, None),
         };
-        match split_brackets(text, PollRequest::parse) {
-            Some((text, polled)) => (text, Some(Self { polled: Some(polled), ..tag.unwrap_or_default() })),
+        match facts::split(text, None::<PollRequest>) {
+            Some((text, polled)) => (text, Some(Self { polled, ..tag.unwrap_or_default() })),
             None => (text, tag),
         }
     }
@@ -94,77 +90,49 @@ impl Tag {
     /// Returns the message that ends with this tag.
     #[must_use]
     pub fn append_to(&self, text: &str) -> String {
-        let tag = self.to_string();
-        if tag.is_empty() { text.to_owned() } else { format!("{text} {tag}") }
+        facts::append(text, self)
+    }
+}
+
+impl Facts for Tag {
+    fn write(&self, list: &mut FactList<'_, '_>) -> fmt::Result {
+        list.fact("desired", self.desired_hash)?;
+        list.word_if(self.seen, "seen")?;
+        list.word_if(self.found, "found")?;
+        list.word_if(self.unfound, "unfound")?;
+        list.fact("correction", Some(self.correction).filter(|count| *count > 0))?;
+        list.fact("unhealed", Some(self.unhealed).filter(|count| *count > 0))?;
+        list.fact("fields", Some(&self.fields).filter(|fields| !fields.is_empty()))?;
+        list.word_if(self.replace, "replace")?;
+        list.word_if(self.ready, "ready")
     }
 
-    /// Parses the last brackets.
-    fn parse(text: &str) -> Option<Self> {
-        let inside = text.strip_prefix('[')?.strip_suffix(']')?;
-        let mut tag = Self::default();
-        for part in inside.split(", ") {
-            match part.split_once(' ') {
-                Some(("desired", hex)) => tag.desired_hash = Some(DesiredHash::parse(hex)?),
-                Some(("correction", count)) => tag.correction = parse_count(count)?,
-                Some(("unhealed", count)) => tag.unhealed = parse_count(count)?,
-                Some(("fields", names)) => tag.fields = DifferingFields::parse(names)?,
-                None if part == "seen" => tag.seen = true,
-                None if part == "found" => tag.found = true,
-                None if part == "unfound" => tag.unfound = true,
-                None if part == "replace" => tag.replace = true,
-                None if part == "ready" => tag.ready = true,
-                _ => return None,
-            }
+    fn take(&mut self, Fact { word, text }: Fact<'_>) -> Option<()> {
+        match word {
+            "desired" => self.desired_hash = Some(DesiredHash::parse(text)?),
+            "seen" => self.seen = true,
+            "found" => self.found = true,
+            "unfound" => self.unfound = true,
+            "correction" => self.correction = facts::number(text)?,
+            "unhealed" => self.unhealed = facts::number(text)?,
+            "fields" => self.fields = DifferingFields::parse(text)?,
+            "replace" => self.replace = true,
+            "ready" => self.ready = true,
+            _ => return None,
         }
-        // A valid tag has one order, no duplicate part, and no explicit zero.
-        spells(text, &tag).then_some(tag)
+        Some(())
     }
-}
-
-/// Splits a text from the brackets at its end, if these can be parsed.
-fn split_brackets<T>(text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<(&str, T)> {
-    let (text, brackets) = text.split_at_checked(text.rfind('[')?)?;
-    Some((text.trim_end(), parse(brackets)?))
-}
-
-fn parse_count<N: std::str::FromStr>(digits: &str) -> Option<N> {
-    digits.parse().ok()
 }
 
 impl fmt::Display for Tag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut opening = "[";
-        if let Some(polled) = &self.polled {
-            write!(formatter, "{polled}")?;
-            opening = " [";
-        }
-        let mut write = |is_said: bool, part: fmt::Arguments<'_>| {
-            if !is_said {
-                return Ok(());
-            }
-            formatter.write_str(std::mem::replace(&mut opening, ", "))?;
-            formatter.write_fmt(part)
-        };
-        if let Some(desired_hash) = self.desired_hash {
-            write(true, format_args!("desired {desired_hash}"))?;
-        }
-        write(self.seen, format_args!("seen"))?;
-        write(self.found, format_args!("found"))?;
-        write(self.unfound, format_args!("unfound"))?;
-        write(self.correction > 0, format_args!("correction {}", self.correction))?;
-        write(self.unhealed > 0, format_args!("unhealed {}", self.unhealed))?;
-        write(!self.fields.is_empty(), format_args!("fields {}", self.fields))?;
-        write(self.replace, format_args!("replace"))?;
-        write(self.ready, format_args!("ready"))?;
-        if opening == ", " { formatter.write_str("]") } else { Ok(()) }
+        facts::write_lists(formatter, &[&self.polled, self])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-    use serde_json::json;
 
     #[test]
     fn a_tag_reads_as_documented() {
@@ -223,35 +191,6 @@ mod tests {
         ];
         for message in broken {
             assert_eq!(Tag::split(message), (message, None));
-        }
-    }
-
-    prop_compose! {
-        fn tags()(
-            desired_hash in proptest::option::of(any::<u32>()), seen: bool, found: bool, unfound: bool,
-            correction: u64, unhealed: u32,
-            names in proptest::collection::vec("\\PC{0,9}|[a-z]{1,9}", 0..4), replace: bool, ready: bool,
-            polled in proptest::option::of("\\PC{0,99}|[0-9TZ:.-]{1,40}"),
-        ) -> Tag {
-            let fields = DifferingFields::named(names.iter().map(String::as_str));
-            let polled = polled.as_deref().map(PollRequest::of);
-            Tag { desired_hash: desired_hash.map(|seed| DesiredHash::of(&json!(seed))), seen, found, unfound, correction, unhealed, fields, replace, ready, polled }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_tag_survives_its_message(tag in tags(), text in "[a-z\\[\\]:;/ ]{0,40}[a-z:;]") {
-            let message = tag.append_to(&text);
-            let expected = (tag != Tag::default()).then(|| tag.clone());
-            prop_assert_eq!(Tag::split(&message), (text.as_str(), expected));
-            let known_before = Tag { polled: None, ..tag }.to_string();
-            prop_assert!(message.ends_with(&known_before), "older programs read the last brackets: {}", message);
-        }
-
-        #[test]
-        fn any_text_is_read_without_panic(message in "\\PC*") {
-            let _ = Tag::find(&message);
         }
     }
 }

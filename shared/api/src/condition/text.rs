@@ -1,14 +1,12 @@
-//! The message of a condition, its maximum size, and the fixed sentences of Unknown verdicts.
+//! The message of a condition, and the fixed sentences of Unknown verdicts.
 //!
 //! The sentence of an Unknown contains no number, address or time. Otherwise every failed poll would change the message
 //! and cause a write.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use crate::condition::{ObservedReason, Tag};
-
-/// Maximum bytes of a message: a page of `kubectl describe` stays readable, and 100,000 of them fit in etcd.
-pub const MAX_MESSAGE_BYTES: usize = 1024;
+use crate::facts;
 
 /// The message of a condition: text for display, with a machine-readable part at its end or beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +34,7 @@ impl Message {
     /// Returns true if it is the formatted form of a text and a tag.
     #[must_use]
     pub(super) fn says(&self, text: &str, tag: &Tag) -> bool {
-        is_fitted(&self.0, text, tag)
+        facts::is_fitted(&self.0, text, tag)
     }
 }
 
@@ -119,52 +117,9 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
     }
 }
 
-/// Fits a text and its tag into [`MAX_MESSAGE_BYTES`]. The text is truncated at a character boundary, the tag never.
-#[must_use]
-pub(super) fn fit_message(text: &str, tag: &Tag) -> String {
-    const ELLIPSIS: &str = "…";
-    let whole = tag.append_to(text);
-    if whole.len() <= MAX_MESSAGE_BYTES {
-        return whole;
-    }
-    let room = MAX_MESSAGE_BYTES.saturating_sub(whole.len() - text.len() + ELLIPSIS.len());
-    let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    tag.append_to(&format!("{}{ELLIPSIS}", text.get(..end).unwrap_or_default()))
-}
-
-/// Returns true if a message equals the output of [`fit_message`] for a text and a tag. It runs at every poll, so it
-/// allocates nothing if the message is as expected.
-#[must_use]
-pub(super) fn is_fitted(message: &str, text: &str, tag: &Tag) -> bool {
-    let ends_with_tag = |rest: &str| match rest.strip_prefix(' ') {
-        Some(rest) => *tag != Tag::default() && spells(rest, tag),
-        None => *tag == Tag::default() && rest.is_empty(),
-    };
-    let is_whole = message.len() <= MAX_MESSAGE_BYTES && message.strip_prefix(text).is_some_and(ends_with_tag);
-    is_whole || message == fit_message(text, tag)
-}
-
-/// Returns true if a text equals the formatted value, without formatting it.
-#[must_use]
-pub(super) fn spells(text: &str, value: &impl fmt::Display) -> bool {
-    let mut rest = Expected(text);
-    write!(rest, "{value}").is_ok() && rest.0.is_empty()
-}
-
-/// The rest of the expected text. Any other text is an error.
-struct Expected<'t>(&'t str);
-
-impl fmt::Write for Expected<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0 = self.0.strip_prefix(text).ok_or(fmt::Error)?;
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn a_path_is_named_once() {
@@ -176,30 +131,6 @@ mod tests {
     fn closed_texts_hold_no_number() {
         for reason in ObservedReason::ALL {
             assert!(!closed_text(*reason).chars().any(|letter| letter.is_ascii_digit()), "{reason}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_message_is_too_long_and_none_loses_its_tag(text in "\\PC{0,2000}x", correction in 1..u64::MAX) {
-            let tag = Tag { correction, ..Tag::default() };
-            let message = fit_message(&text, &tag);
-            prop_assert!(message.len() <= MAX_MESSAGE_BYTES);
-            prop_assert_eq!(Tag::find(&message), Some(tag));
-        }
-
-        #[test]
-        fn a_message_is_known_without_being_made(
-            text in "\\PC{0,12}|\\PC{500,1100}", correction in 0..30_u64, seen: bool, other in 0..30_u64, cut in 0..9_usize,
-        ) {
-            let tag = Tag { correction, seen, ..Tag::default() };
-            let message = fit_message(&text, &tag);
-            prop_assert!(is_fitted(&message, &text, &tag));
-            let otherwise = fit_message(&text, &Tag { correction: other, ..tag.clone() });
-            prop_assert_eq!(is_fitted(&otherwise, &text, &tag), otherwise == message);
-            let end = message.char_indices().rev().nth(cut).map_or(0, |(at, _)| at);
-            prop_assert!(!is_fitted(&message[..end], &text, &tag) || message.is_empty());
-            prop_assert_eq!(is_fitted(&tag.append_to(&text), &text, &tag), tag.append_to(&text) == message);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::facts;
+
 /// A share that disables the breaker.
 const NEVER: usize = 100;
 
@@ -41,8 +43,8 @@ impl BreakerCounts {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (counts, limit) = text.split_once(' ')?;
         let (drifted, judged) = counts.split_once('/')?;
-        let limit = limit.strip_suffix('%')?.parse().ok()?;
-        Some(Self { drifted: drifted.parse().ok()?, judged: judged.parse().ok()?, limit })
+        let limit = facts::number(limit.strip_suffix('%')?)?;
+        Some(Self { drifted: facts::number(drifted)?, judged: facts::number(judged)?, limit })
     }
 }
 

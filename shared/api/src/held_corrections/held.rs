@@ -2,7 +2,6 @@
 //! and the sentences of commands all use this one set.
 
 use crate::condition::CorrectedReason;
-use crate::requests::job::JobStage;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $variant:ident => $word:literal, $cause:literal;)+) => {
@@ -170,17 +169,6 @@ words! {
 }
 
 impl Held {
-    /// Returns the reason why a Job makes no progress in this stage; `None` if it runs.
-    #[must_use]
-    pub const fn of_job(stage: JobStage) -> Option<Self> {
-        match stage {
-            JobStage::NotTakenUp => Some(Self::JobNotTakenUp),
-            JobStage::WithoutPod => Some(Self::JobWithoutPod),
-            JobStage::PodNotReady => Some(Self::JobPodNotReady),
-            JobStage::Running => None,
-        }
-    }
-
     /// Returns true if the controller's Lease lists the reason: its readers do not see it elsewhere, and it does not hold
     /// the whole target.
     #[must_use]

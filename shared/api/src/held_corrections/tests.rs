@@ -1,7 +1,6 @@
 //! The annotation's words, its bound, and words of another version.
 
 use super::*;
-use proptest::prelude::*;
 
 fn hold(text: &str) -> ObjectHold {
     ObjectHold::parse(text).unwrap()
@@ -55,7 +54,7 @@ fn unknown_words_are_ignored() {
     let read = HeldCorrections::parse(text);
     assert_eq!(read.targets["a"].whole, BTreeSet::from([TargetHold::RightsMissing]));
     assert_eq!(read.targets["a"].objects, [(Uid::from("v"), hold("RaceLost"))]);
-    assert!(read.targets["b"].is_empty());
+    assert!(!read.targets.contains_key("b"));
     for text in ["", "{", "[]", r#"{"targets": []}"#] {
         assert_eq!(HeldCorrections::parse(text), HeldCorrections::default(), "{text:?}");
     }
@@ -122,11 +121,4 @@ fn many_objects_leave_room_for_other_targets() {
 fn nothing_held_is_no_entry() {
     let held = HeldCorrections { targets: BTreeMap::from([("a".to_owned(), TargetHolds::default())]), left_out: 0 };
     assert_eq!(HeldCorrections::parse(&held.to_annotation()), HeldCorrections::default());
-}
-
-proptest! {
-    #[test]
-    fn no_text_is_a_panic(text in ".*") {
-        let _ = (HeldCorrections::parse(&text), TargetHold::parse(&text), ObjectHold::parse(&text));
-    }
 }

@@ -1,12 +1,20 @@
-//! The requests in the annotations of an object.
+//! The requests in the annotations of an object, and the verdict that answers a request for a poll.
 
 use super::LeanObject;
+use crate::condition::PollRequest;
 
 impl LeanObject {
     /// Returns the value of the annotation that requests an immediate poll.
     #[must_use]
     pub fn poll_requested(&self) -> Option<&str> {
         self.asked.as_ref()?.poll.as_deref()
+    }
+
+    /// Returns true if the verdict answers the request for an immediate poll, or there is none.
+    #[must_use]
+    pub fn is_poll_answered(&self) -> bool {
+        let Some(asked) = self.poll_requested().map(PollRequest::of) else { return true };
+        self.conditions.observed().and_then(|condition| condition.message.tag()?.polled) == Some(asked)
     }
 
     /// Returns the value of the annotation that requests one more correction.
@@ -49,5 +57,29 @@ impl LeanObject {
     #[must_use]
     pub fn deletion_requested(&self) -> u32 {
         self.asked.as_ref().map_or(0, |asked| asked.deletion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::POLL_REQUESTED_ANNOTATION;
+    use crate::object::field_paths::FieldPaths;
+    use serde_json::json;
+
+    #[test]
+    fn a_verdict_answers_the_request_that_it_names() {
+        for (asked, message, expected) in [
+            (Some("1"), "ok [polled 1] [correction 1]", true),
+            (Some("2"), "ok [polled 1] [correction 1]", false),
+            (Some("1"), "ok [correction 1]", false),
+            (None, "ok [polled 1]", true),
+            (Some("any day"), "ok", false),
+        ] {
+            let object = json!({"metadata": {"annotations": {POLL_REQUESTED_ANNOTATION: asked}}, "status": {"conditions":
+                [{"type": "driftObserved", "status": "False", "reason": "InSync", "message": message}]}});
+            let object = LeanObject::prune(&object, &FieldPaths::default());
+            assert_eq!(object.is_poll_answered(), expected, "{asked:?} {message}");
+        }
     }
 }

@@ -4,7 +4,6 @@
 //! conditions, our annotations, and otherwise only the fields that the target's templates read.
 
 mod annotation_requests;
-mod answered_polls;
 pub mod cluster_resource;
 pub mod field_paths;
 pub mod kept_fields;

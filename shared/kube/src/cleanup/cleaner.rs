@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::client::ResolvedKind;
 use crate::client::WriteError;
-use drift_api::{LeanObject, Series};
+use drift_api::object::LeanObject;
+use drift_api::timing::backoff::Series;
 
 /// The stages in which the marks of an object go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

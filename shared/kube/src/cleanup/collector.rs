@@ -26,7 +26,8 @@ use crate::config::Configuration;
 use crate::kinds::KindError;
 use crate::process::clock;
 use crate::subscriptions::Orphan;
-use drift_api::{FieldPaths, LeanObject, ObjectId};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::{LeanObject, ObjectId};
 
 /// Maximum attempts if the object changes concurrently.
 const TRIES: usize = 3;

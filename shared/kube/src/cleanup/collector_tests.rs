@@ -25,8 +25,10 @@ use crate::subscriptions::Subscription;
 use crate::under_way::UnderWay;
 use crate::watch::Change;
 use drift_api::names::DRIFT_OBSERVED;
+use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::status_patch::removal_patch;
-use drift_api::{FieldPaths, LeanObject, Moment, SeenObject};
+use drift_api::object::{LeanObject, SeenObject};
+use drift_api::timing::moment::Moment;
 use drift_language::parse_document;
 use drift_language::{DocumentName, Target};
 

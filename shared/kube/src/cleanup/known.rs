@@ -7,9 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use drift_api::ObjectId;
 use drift_api::identity::ScopeId;
-use drift_api::object::LeanObject;
+use drift_api::object::{LeanObject, ObjectId};
 use drift_language::{Target, TargetState};
 
 use crate::cleanup::kind_notes::{KindNotes, NoteState, NoteUse};

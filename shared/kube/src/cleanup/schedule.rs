@@ -13,7 +13,10 @@ use crate::cleanup::kind_notes::KindNotes;
 use crate::cleanup::known::KnownTargets;
 use crate::cleanup::selections::{Selection, namespaces_of};
 use crate::client::KindName;
-use drift_api::{Backoff, Moment, ObjectId, Series, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::ObjectId;
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
 
 /// Consecutive failures after which a kind is paused, because the next try would fail too.
 const FAILURES_IN_A_ROW: u32 = 3;

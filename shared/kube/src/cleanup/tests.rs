@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use crate::cleanup::*;
 use crate::client::KindName;
 use crate::config::Configuration;
-use drift_api::{FieldPaths, LeanObject, Moment, ObjectId, ScopeId};
+use drift_api::identity::ScopeId;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::timing::moment::Moment;
 use drift_language::parse_document;
 use drift_language::{DocumentName, Target, TargetState};
 

@@ -6,9 +6,9 @@
 use crate::cleanup::known::KnownTargets;
 use crate::cleanup::selections::Selection;
 use crate::client::KindName;
+use drift_api::condition::{Claim, CorrectionStatus};
 use drift_api::identity::ScopeId;
 use drift_api::object::LeanObject;
-use drift_api::{Claim, CorrectionStatus};
 
 /// Notes of one kind that no object of a list has needed so far.
 #[derive(Debug)]

@@ -11,7 +11,9 @@ use serde_json::{Error, Value, json};
 
 use crate::client::ResolvedKind;
 use crate::client::json_parts::Parts;
-use drift_api::{FieldPaths, KeptFields, KeptObject, LeanObject, SeenObject};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::kept_fields::{KeptFields, KeptObject};
+use drift_api::object::{LeanObject, SeenObject};
 
 /// Decodes objects of a response.
 pub(crate) trait Decode: Clone + Send + Sync + 'static {

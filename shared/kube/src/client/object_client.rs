@@ -11,7 +11,9 @@ use crate::client;
 use crate::client::ResolvedKind;
 use crate::client::patch_body::escaped;
 use crate::client::{CALL_DEADLINE, CallError, MAX_ANSWER_BYTES};
-use drift_api::{FieldPaths, KeptFields, LeanObject, ObjectId};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::kept_fields::KeptFields;
+use drift_api::object::{LeanObject, ObjectId};
 
 /// The API server's message for a JSON Patch that does not apply: a failed `test`, or a missing path. A failed
 /// validation says "is invalid" and names its causes. A webhook uses any words.

@@ -12,7 +12,8 @@ use kube::core::Request;
 use crate::client;
 use crate::client::decode::parse_list;
 use crate::client::{CallError, Decode, LIST_DEADLINE, LeanObjects, MAX_ANSWER_BYTES, ResolvedKind};
-use drift_api::{FieldPaths, LeanObject, SeenObject};
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::{LeanObject, SeenObject};
 
 /// Objects in the first page of a list, and the maximum of any page, the same as in kubectl and controllers.
 const MOST_OBJECTS: u32 = 500;

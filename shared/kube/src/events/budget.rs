@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use drift_api::{Moment, TokenBucket};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::token_bucket::TokenBucket;
 
 /// The burst: as many Events as client-go's correlator allows for one object.
 const BURST: u32 = 25;

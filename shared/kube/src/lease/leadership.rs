@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::lease::rules::{STEP_DOWN_AFTER, holds};
 use crate::process::clock;
 use crate::process::tasks::LONG_LIFE;
-use drift_api::{Backoff, Moment, Series};
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
 
 /// One term, in which we hold the Lease.
 #[derive(Clone, Debug)]

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Configuration;
 use crate::process::clock;
 use crate::process::tasks::LONG_LIFE;
-use drift_api::{Backoff, Moment, Series};
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
 use drift_language::Target;
 
 /// Runs `start(target, stop)` for each active target until `stop`, then waits for all of them to end.

@@ -10,7 +10,8 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::client::ResolvedKind;
 use crate::kinds::{LOOK_UP_AGAIN, ServedKind, discover_kind, find_lossy_version};
 use crate::process::clock;
-use drift_api::{ClusterResource, Moment, ResourceError};
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
+use drift_api::timing::moment::Moment;
 
 /// Time for which a kind counts as not served after the API server reported it. Many objects may use it, and each poll
 /// would look it up. A newly defined kind is read that much later.

@@ -1,6 +1,8 @@
 //! The events of a target's objects.
 
-use drift_api::{LeanObject, Moment, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 
 /// An event for a target.
 #[derive(Clone, Debug)]

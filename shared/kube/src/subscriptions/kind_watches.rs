@@ -17,7 +17,8 @@ use crate::subscriptions::ObjectEvent;
 use crate::subscriptions::dispatch::{Command, Dispatch, Effects, Orphan, Subscriber};
 use crate::telemetry::health::{Health, Remark};
 use crate::watch::collection::{Collection, NumberedChange, follow};
-use drift_api::{FieldPaths, SeenObject};
+use drift_api::object::SeenObject;
+use drift_api::object::field_paths::FieldPaths;
 use drift_language::{ObjectSelection, Target};
 
 /// Delay in which subscriptions are collected before the watches are arranged. At startup, and after an edit of many

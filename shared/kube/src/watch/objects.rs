@@ -6,7 +6,8 @@ use crate::client::LeanObjects;
 use crate::client::ResolvedKind;
 use crate::watch::Change;
 use crate::watch::collection::{Collection, follow};
-use drift_api::{FieldPaths, SeenObject};
+use drift_api::object::SeenObject;
+use drift_api::object::field_paths::FieldPaths;
 
 /// Follows the objects of a kind in one namespace (`None`: in all), with only metadata and conditions, until the
 /// receiver is gone or the future is dropped. Each change has `number`.

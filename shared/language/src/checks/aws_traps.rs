@@ -1,6 +1,6 @@
 //! Finds rules that take every 400 for absence where errors come with 400, and hosts of another AWS region.
 
-use drift_api::requests::http_request::HttpRequest;
+use crate::systems::http::request::rendered::HttpRequest;
 use serde_json::{Value, json};
 
 use crate::cel::Variables;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cronexpr::{Crontab, MakeTimestamp, parse_crontab};
+use drift_api::held_corrections::Hold;
 use drift_api::names::WINDOW_OPEN_UNTIL_ANNOTATION;
-use drift_api::{Hold, LeanObject};
+use drift_api::object::LeanObject;
 use jiff::Timestamp;
 
 use super::Correct;

@@ -3,7 +3,7 @@
 //! It contains names of Secrets, not their values.
 
 use super::secret_key::SecretKey;
-use drift_api::requests::sql_dialect::Dialect;
+use crate::systems::sql::Dialect;
 
 /// One Secret that a target needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,7 +9,7 @@ use crate::network::host_patterns::{HostPattern, HostPatterns};
 use crate::section::{Key, Leaf, Schema, Section, list, literal, text};
 use crate::spec::destinations::allow_hosts;
 use crate::yaml::{Fields, Node, Reader, all};
-use drift_api::FieldPaths;
+use drift_api::object::field_paths::FieldPaths;
 
 /// Reads `identity`, a template.
 pub(crate) fn read_identity(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<TextTemplate> {

@@ -7,8 +7,7 @@ use serde_json::Value;
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, ValueTemplate, Variables};
 use crate::yaml::durations::KIB;
 use crate::yaml::{Entry, Fields, Node, Reader, all, read_value};
-use drift_api::StatusFields;
-use drift_api::condition::canonical;
+use drift_api::condition::{StatusFields, canonical};
 
 /// Maximum fields of one `publish` or `store`. A status is not a copy of the external system.
 const MAX_FIELDS: usize = 16;

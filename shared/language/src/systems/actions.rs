@@ -1,6 +1,6 @@
 //! The actions of a section of `correct`, and their steps.
 
-use drift_api::ObservedReason;
+use drift_api::condition::ObservedReason;
 
 /// Action of a correction on the external resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

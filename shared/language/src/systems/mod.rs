@@ -5,7 +5,7 @@ pub(crate) mod http;
 pub(crate) mod job;
 pub(crate) mod keys;
 pub(crate) mod kubernetes;
-pub(crate) mod ldap;
+pub mod ldap;
 pub(crate) mod nudge;
 pub(crate) mod repeated_create;
 pub(crate) mod section;

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use drift_api::FieldPaths;
+use drift_api::object::field_paths::FieldPaths;
 use drift_language::{DocumentName, Target, parse_document};
 
 const FACTS: &str = include_str!("facts.txt");

@@ -8,8 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use url::Host;
 
-use drift_api::requests::http_request::HttpRequest;
-use drift_language::Network;
+use drift_language::{HttpRequest, Network};
 
 /// Metadata services: link-local addresses, and others that clouds use.
 const OF_MACHINES: &[Network] = &[

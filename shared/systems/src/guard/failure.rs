@@ -2,7 +2,7 @@
 
 use std::io;
 
-use drift_api::CredentialError;
+use drift_api::secrets::labelled_secrets::CredentialError;
 
 use crate::guard::connect_errors::describe;
 use crate::guard::dialling::AddressRefused;

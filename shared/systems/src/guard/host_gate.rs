@@ -1,7 +1,7 @@
 //! Limits of one host over all targets: concurrent requests, and pauses.
 //!
 //! Targets have their own limits, but ten targets of one API put their combined load on it. Hosts are keyed by
-//! `host:port` or `unix:/path` ([`HttpRequest::host`](drift_api::requests::http_request::HttpRequest::host)). This file
+//! `host:port` or `unix:/path` ([`HttpRequest::host`](drift_language::HttpRequest::host)). This file
 //! sends nothing and reads no clock: the caller passes the time. A pause is returned instead of waited for, so that the
 //! caller can reschedule instead of queueing.
 
@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use drift_api::{Moment, Uid};
+use drift_api::identity::Uid;
+use drift_api::timing::moment::Moment;
 
 use crate::guard::host_health::{Epoch, HostHealth, HostReply, Pause};
 

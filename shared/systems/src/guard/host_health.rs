@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use drift_api::{Backoff, Moment, Series, Uid};
+use drift_api::identity::Uid;
+use drift_api::timing::backoff::{Backoff, Series};
+use drift_api::timing::moment::Moment;
 
 /// Different objects with the same result before it is attributed to the host.
 pub const SPEAK_FOR_HOST: usize = 3;

@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
-use drift_language::{Auth, AwsKeys, AwsSigV4};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_language::{Auth, AwsKeys, AwsSigV4, HttpRequest};
 use http::Method;
 use http::header::{HeaderName, HeaderValue};
 use reqwest::dns::Resolve;

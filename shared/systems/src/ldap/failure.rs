@@ -5,7 +5,8 @@
 
 use std::io;
 
-use drift_api::{CredentialError, ResultCode};
+use crate::ldap::result_code::ResultCode;
+use drift_api::secrets::labelled_secrets::CredentialError;
 
 use crate::PAUSE_WHEN_NOT_TOLD;
 use crate::guard::failure::SystemFailure;

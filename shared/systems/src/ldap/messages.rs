@@ -1,7 +1,7 @@
 //! Encodes the requests of a session (RFC 4511).
 
-use drift_api::requests::ldap::ber::{OCTETS, SEQUENCE, element, number};
-use drift_api::requests::ldap::{Attribute, Change, Edit, Search, SearchScope};
+use drift_language::ldap::ber::{OCTETS, SEQUENCE, element, number};
+use drift_language::ldap::{Attribute, Change, Edit, Search, SearchScope};
 
 pub(super) const INTEGER: u8 = 0x02;
 pub(super) const ENUMERATED: u8 = 0x0a;

@@ -7,6 +7,7 @@ mod failure;
 mod messages;
 mod parameters;
 mod responses;
+pub(crate) mod result_code;
 mod session;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -15,4 +16,5 @@ mod tests;
 pub use failure::LdapFailure;
 pub use parameters::DirectoryParameters;
 pub use responses::SearchAnswer;
+pub use result_code::ResultCode;
 pub use session::DirectoryServer;

@@ -1,9 +1,9 @@
 //! Reads the responses of a server (RFC 4511). Never recurses, and never reads more than its allowance.
 
 use crate::guard::failure::SystemFailure;
-use drift_api::requests::ldap::Search;
-use drift_api::requests::ldap::ber::{OCTETS, SEQUENCE};
-use drift_api::requests::ldap::result_code::ResultCode;
+use crate::ldap::result_code::ResultCode;
+use drift_language::ldap::Search;
+use drift_language::ldap::ber::{OCTETS, SEQUENCE};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt};
 

@@ -3,8 +3,9 @@
 use crate::guard::failure::SystemFailure;
 use std::time::Duration;
 
-use drift_api::{Change, ResultCode, Search, SearchScope};
+use crate::ldap::result_code::ResultCode;
 use drift_language::Network;
+use drift_language::ldap::{Change, Search, SearchScope};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;

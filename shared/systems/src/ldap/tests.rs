@@ -3,8 +3,10 @@
 use crate::guard::failure::SystemFailure;
 use std::time::Duration;
 
-use drift_api::requests::ldap::ber::{element, number};
-use drift_api::{Change, LabelledSecret, LabelledSecrets, ResultCode, Search, SearchScope};
+use crate::ldap::result_code::ResultCode;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_language::ldap::ber::{element, number};
+use drift_language::ldap::{Change, Search, SearchScope};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

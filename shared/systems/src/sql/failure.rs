@@ -5,7 +5,8 @@
 
 use std::io;
 
-use drift_api::{CredentialError, SqlState};
+use crate::sql::state::SqlState;
+use drift_api::secrets::labelled_secrets::CredentialError;
 
 use crate::guard::connect_errors::describe;
 use crate::guard::failure::SystemFailure;

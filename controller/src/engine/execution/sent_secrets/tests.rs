@@ -4,7 +4,8 @@ use crate::engine::execution::tests::script::{Event, Execution, Prepared, Render
 use crate::engine::execution::{ExecutionEnd, Write};
 use crate::engine::fixtures::{bare_object, correction, owns, status};
 use crate::engine::rendering::plan::{Plan, PlannedStep};
-use drift_api::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks, SecretVersion};
+use drift_api::condition::{CorrectionStatus, NotedSecrets, SecretMark, SecretMarks};
+use drift_api::secrets::labelled_secrets::SecretVersion;
 
 fn names(text: &str) -> BTreeSet<String> {
     text.split_whitespace().map(str::to_owned).collect()

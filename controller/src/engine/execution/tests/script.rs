@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use drift_api::{LeanObject, Moment, ObjectRef, ResourceName};
+use drift_api::identity::{ObjectRef, ResourceName};
+use drift_api::object::LeanObject;
+use drift_api::timing::moment::Moment;
 use jiff::Timestamp;
 
 use super::super::{Destinations, ExecutionEnd, Failure, Interrupt, Operation, Probes, ProgramView, Stage, Write};

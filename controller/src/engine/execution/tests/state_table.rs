@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use drift_api::LeanObject;
 use drift_api::names::FINALIZER;
+use drift_api::object::LeanObject;
 
 use super::script::{Event, Execution, Prepared, Rendered, Step};
 use super::{Failure, Interrupt, Purpose, Write};

@@ -1,8 +1,9 @@
 use super::*;
 use crate::engine::corrections::{Action, Doubt, Held};
 use crate::engine::fixtures::{Scene, at, bare_object, correction, desired_hash, doubtful, facts, owns, target};
+use drift_api::condition::{CorrectedReason, ObservedReason, Tag};
+use drift_api::identity::{IdentityIndex, Ownership, Selected};
 use drift_api::names::FINALIZER;
-use drift_api::{CorrectedReason, IdentityIndex, ObservedReason, Ownership, Selected, Tag};
 
 const CALM: SharedFacts = SharedFacts {
     is_creating: false,

@@ -1,6 +1,6 @@
 //! The fingerprint of the parts of a request that may change between tries, for its idempotency key.
 
-use drift_api::requests::http_request::HttpRequest;
+use drift_language::HttpRequest;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

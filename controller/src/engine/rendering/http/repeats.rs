@@ -1,7 +1,6 @@
 //! The last check of a rendered request.
 
-use drift_api::requests::http_request::HttpRequest;
-use drift_language::{HttpStep, Step as _};
+use drift_language::{HttpRequest, HttpStep, Step as _};
 
 use super::Rendering;
 use crate::engine::corrections::outcome::Doubt;

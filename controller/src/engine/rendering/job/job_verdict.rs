@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use drift_api::requests::job::{Job, JobProgress, JobStage};
+use drift_language::{Job, JobProgress, JobStage};
 
 use super::{CorrectionJob, JobEnd};
 

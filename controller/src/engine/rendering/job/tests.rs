@@ -1,6 +1,7 @@
 //! Name, manifest, turn and end of a correction's Job.
 
-use drift_api::{CorrectedReason, DesiredHash, Job, JobProgress, JobStage, ObservedReason};
+use drift_api::condition::{CorrectedReason, DesiredHash, ObservedReason};
+use drift_language::{Job, JobProgress, JobStage};
 
 use super::*;
 use crate::engine::fixtures::{Scene, job_of};

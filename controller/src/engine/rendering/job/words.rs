@@ -3,7 +3,7 @@
 //! The reason that blocks a Pod is in its Events, whose texts are arbitrary. People with access find them by
 //! the Job's name.
 
-use drift_api::requests::job::JobStage;
+use drift_language::JobStage;
 
 use super::JobEnd;
 

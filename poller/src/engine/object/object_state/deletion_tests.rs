@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use drift_api::condition::{DesiredHash, ObservedReason};
 use drift_api::names::FINALIZER;
-use drift_api::{DesiredHash, ObservedReason};
 use serde_json::json;
 
 use super::*;
@@ -11,7 +11,7 @@ use crate::engine::fixtures::{self, TEXT, at, target};
 use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::writes::write_attempts::WriteOutcome;
-use drift_api::Verdict;
+use drift_api::condition::Verdict;
 
 /// An object in sync at correction 7 before its deletion, with this record of the controller.
 fn object(reason: &str, correction: u64, generation: i64) -> LeanObject {

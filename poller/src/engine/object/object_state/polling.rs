@@ -2,7 +2,8 @@
 //!
 //! Every result is checked against the state that its poll began with.
 
-use drift_api::{CurrentVerdict, Moment, ObservedReason, PollRequest, StatusFields};
+use drift_api::condition::{CurrentVerdict, ObservedReason, PollRequest, StatusFields};
+use drift_api::timing::moment::Moment;
 use std::time::Duration;
 
 use std::sync::Arc;

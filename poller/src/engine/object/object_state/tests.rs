@@ -8,7 +8,8 @@ use crate::engine::judgement::finding::Finding;
 use crate::engine::judgement::rendered::appraise;
 use crate::engine::poll::entity_tag::{EntityTag, MAX_REPEATS, Tagged};
 use crate::engine::writes::write_attempts::{Sent, WriteOutcome};
-use drift_api::{CurrentVerdict, DesiredHash, ObjectView, ObservedReason, Placed, StatusFields, Verdict};
+use drift_api::condition::{CurrentVerdict, DesiredHash, ObservedReason, Placed, StatusFields, Verdict};
+use drift_api::object::object_view::ObjectView;
 use drift_language::{Actions, Confirm, ObjectMay};
 use drift_systems::{HttpReply, ReplyBody};
 

@@ -1,9 +1,11 @@
 //! Writes of an object's verdict.
 
-use drift_api::condition::readiness_writes;
+use drift_api::condition::{ConditionStatus, CurrentVerdict, StatusFields, Verdict, readiness_writes};
 use drift_api::names::OBSERVED_GENERATION;
+use drift_api::object::LeanObject;
 use drift_api::object::status_patch::condition_patch;
-use drift_api::{ConditionStatus, CurrentVerdict, LeanObject, Moment, QuietBudget, StatusFields, Verdict};
+use drift_api::timing::moment::Moment;
+use drift_api::timing::quiet_budget::QuietBudget;
 use json_patch::Patch;
 
 use super::{ObjectState, Owing, stands_true};

@@ -2,9 +2,9 @@ use super::*;
 use crate::engine::fixtures::{self, TEXT, at, target};
 use crate::engine::judgement::finding::{Failure, Finding};
 use crate::engine::writes::write_attempts::{Refusal, UNWRITTEN_AFTER, WriteOutcome};
-use drift_api::UnwrittenWord;
 use drift_api::attestation::MOST_EXCEPTIONS;
 use drift_api::condition::ObservedReason;
+use drift_api::unwritten::UnwrittenWord;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 

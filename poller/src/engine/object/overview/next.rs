@@ -1,6 +1,8 @@
 //! The next step for an object, by its conditions and its target. The Leases show what else holds that step.
 
-use drift_api::{ConditionStatus, CorrectedReason, CurrentVerdict, Held, LeanObject, ObservedReason};
+use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, ObservedReason};
+use drift_api::held_corrections::Held;
+use drift_api::object::LeanObject;
 use drift_language::{Mode, Target};
 
 use crate::engine::object::deletion::{Ending, ending_of};

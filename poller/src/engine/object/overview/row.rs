@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use drift_api::condition::MAX_MESSAGE_BYTES;
-use drift_api::{Condition, ConditionStatus, CorrectionStatus, Hold, Moment, ObjectId, Tag};
+use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
+use drift_api::held_corrections::Hold;
+use drift_api::object::ObjectId;
+use drift_api::timing::moment::Moment;
 use drift_language::Target;
 use jiff::Timestamp;
 

@@ -7,7 +7,8 @@ use crate::engine::fixtures::{TEXT, at, object, target};
 use crate::engine::judgement::finding::Finding;
 use crate::engine::object::object_store::ObjectStore;
 use crate::engine::writes::write_attempts::{Refusal, WriteOutcome};
-use drift_api::{ConditionStatus, UnwrittenWord};
+use drift_api::condition::ConditionStatus;
+use drift_api::unwritten::UnwrittenWord;
 
 /// Adds an object with this status of driftObserved; without a status it has no conditions.
 fn seen(objects: &mut ObjectStore, name: &str, status: &str) {

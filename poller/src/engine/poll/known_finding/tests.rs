@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use drift_api::{LeanObject, ObjectView, Uid, names};
+use drift_api::identity::Uid;
+use drift_api::names;
+use drift_api::object::LeanObject;
+use drift_api::object::object_view::ObjectView;
 use drift_language::Target;
 use http::{HeaderMap, StatusCode};
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use drift_api::CorrectedReason;
+use drift_api::condition::CorrectedReason;
 use maud::{Markup, html};
 
 use super::words::{age, name, span, value};

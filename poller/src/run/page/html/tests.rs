@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use drift_api::{Attestation, ConditionStatus, HeldCorrections, ObjectId, TargetHolds};
+use drift_api::attestation::Attestation;
+use drift_api::condition::ConditionStatus;
+use drift_api::held_corrections::{HeldCorrections, TargetHolds};
+use drift_api::object::ObjectId;
 
 use super::*;
 use crate::engine::object::overview::{Next, ObjectRow, RowCondition, TargetOverview, VerdictCounts};

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use drift_api::{LabelledSecret, LabelledSecrets, ObservedReason, TokenBucket};
+use drift_api::condition::ObservedReason;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_api::timing::token_bucket::TokenBucket;
 use drift_systems::{Databases, HttpSender};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -8,10 +8,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::{HttpRequest, ObservedReason, OpenView, Uid};
+use drift_api::condition::ObservedReason;
+use drift_api::identity::Uid;
+use drift_api::object::object_view::OpenView;
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
-use drift_language::{HttpRead, Target};
+use drift_language::{HttpRead, HttpRequest, Target};
 use drift_systems::{
     ExchangeProgress, HostReply, HttpFailure, HttpOptions, HttpReply, Permit, Room, before_deadline, count_as_limited,
     heard,

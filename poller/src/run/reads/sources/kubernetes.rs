@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use drift_api::{ClusterResource, ResourceError, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
 use drift_kube::process::clock;
 use drift_language::KubernetesRead;
 use drift_systems::HostReply;

@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
-use drift_api::{Search, Uid};
+use drift_api::identity::Uid;
 use drift_kube::process::clock;
 use drift_language::LdapRead;
+use drift_language::ldap::Search;
 use drift_systems::{DirectoryParameters, DirectoryServer, HostReply, LdapFailure, SentCredentials};
 use serde_json::Value;
 

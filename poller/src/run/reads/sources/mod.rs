@@ -10,7 +10,9 @@ pub(crate) mod sql;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use drift_api::{ObservedReason, OpenView, Uid};
+use drift_api::condition::ObservedReason;
+use drift_api::identity::Uid;
+use drift_api::object::object_view::OpenView;
 use drift_kube::KillPoint;
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::reach;

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use drift_api::{SqlQuery, Uid};
+use drift_api::identity::Uid;
 use drift_kube::process::clock;
-use drift_language::SqlRead;
+use drift_language::{SqlQuery, SqlRead};
 use drift_systems::{HostReply, QueryOptions, SentCredentials, SqlFailure, Way};
 use serde_json::Value;
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::condition::{StatusFields, canonical};
+use crate::facts;
 use crate::short_hash::{parse_short_hash, short_hash};
 
 /// The hash of each stored value, by the name of its field below `.status`.
@@ -64,19 +65,15 @@ impl StoredIds {
         self
     }
 
-    /// Parses a part of a record's ending, `externalId@3f2a9c71 zone@9f31c2d4`. `None` for another text.
+    /// Parses the text of a fact, `externalId@3f2a9c71 zone@9f31c2d4`. `None` for another text.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let part = |part: &str| {
-            let (name, hash) = part.split_once('@').filter(|(name, _)| !name.is_empty())?;
-            Some((name.to_owned(), parse_short_hash(hash)?))
-        };
-        text.split(' ').map(part).collect::<Option<_>>().map(Self)
+        let id = |(name, hash): (&str, &str)| Some((name.to_owned(), parse_short_hash(hash)?));
+        text.split(' ').map(|part| facts::marked(part).and_then(id)).collect::<Option<_>>().map(Self)
     }
 
-    /// Returns the part of a record's ending; `None` if no value is known.
-    pub(super) fn part(&self) -> Option<String> {
-        let ids: Vec<String> = self.0.iter().map(|(name, hash)| format!("{name}@{hash:08x}")).collect();
-        (!ids.is_empty()).then(|| format!("ids {}", ids.join(" ")))
+    /// Returns the text of a fact; `None` if no value is known.
+    pub(super) fn written(&self) -> Option<String> {
+        facts::joined(self.0.iter().map(|(name, hash)| format!("{name}@{hash:08x}")))
     }
 }
 

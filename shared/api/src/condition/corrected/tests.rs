@@ -1,7 +1,7 @@
 use super::*;
 use crate::condition::{Conditions, CurrentVerdict, ObservedReason, SecretMark, StatusFields, Tag};
+use crate::identity::ResourceName;
 use crate::secrets::labelled_secrets::SecretVersion;
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn name(identity: &str, scope: Option<&str>) -> ClaimedName {
@@ -254,7 +254,7 @@ fn marks_without_names_are_dropped() {
         CorrectionStatus { secrets, replaced, ..status(7, claim, "updated") }
     };
     let mut moved = NotedSecrets::default();
-    moved.take_part("moved", "password");
+    moved.take(Fact::parse("moved password"));
     for (ending, expected) in [
         ("secrets 9f31c2d4", record(NotedSecrets::default(), false)),
         ("secrets 1c8f0158 9f31c2d4, replaced", record(NotedSecrets::default(), true)),
@@ -311,31 +311,4 @@ fn only_the_very_same_condition_stands_already() {
     assert!(!failed.keeping(CorrectedReason::CorrectionApplied, "x", Some(1)).stands(Some(&first)));
     let none = CorrectionStatus::default();
     assert!(none.stands(None) && !none.stands(Some(&first)));
-}
-
-prop_compose! {
-    fn claims()(identity in "\\PC{0,20}", scope in proptest::option::of("[ab]"), full: bool) -> Claim {
-        (if full { Claim::Owns } else { Claim::Claims })(name(&identity, scope.as_deref()))
-    }
-}
-
-proptest! {
-    #[test]
-    fn a_message_is_read_back_as_it_was_written(
-        correction in 0..u64::MAX, claim in proptest::option::of(claims()), text in "[a-z ,:]{0,40}",
-        secrets in "[ab]{0,3}", now in "[12]", replaced: bool, exists: bool, creates: bool,
-    ) {
-        prop_assume!(!["correction ", "owns ", "claims "].iter().any(|word| text.starts_with(word)));
-        let names: Vec<_> = secrets.split("").filter(|name| claim.is_some() && !name.is_empty()).collect();
-        let (secrets, replaced) = (sent(&names, &now), replaced && claim.is_some());
-        let exists = hash().filter(|_| exists && (correction > 0 || claim.is_some()));
-        let unseen = created(replaced).filter(|_| creates && claim.is_some());
-        let status = CorrectionStatus { secrets, replaced, exists, unseen, ..status(correction, claim, &text) };
-        prop_assert_eq!(CorrectionStatus::parse(&status.message()), status);
-    }
-
-    #[test]
-    fn any_text_is_read_without_panic(message in "\\PC*") {
-        let _ = CorrectionStatus::parse(&message);
-    }
 }

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use crate::condition::{CorrectionStatus, CurrentVerdict};
+use crate::facts::{self, Fact};
 use crate::short_hash::{parse_short_hash, short_hash};
 
 /// A create that was sent, or is about to be sent.
@@ -29,26 +30,26 @@ impl UnseenCreate {
         short_hash(&inputs.join("\n"))
     }
 
-    /// Parses a part of a record's ending.
-    pub(super) fn parse(word: &str, rest: &str) -> Option<Self> {
-        let accepted = match word {
-            "creating" => false,
-            "created" => true,
-            _ => return None,
-        };
-        let mut parts = rest.split('-');
+    /// Returns the word of its fact.
+    pub(super) const fn word(&self) -> &'static str {
+        if self.accepted { "created" } else { "creating" }
+    }
+
+    /// Parses a fact of one of both words.
+    pub(super) fn parse(fact: Fact<'_>) -> Option<Self> {
+        let mut parts = fact.text.split('-');
         let (number, request, sent) = (parts.next()?, parts.next()?, parts.next()?);
-        let (number, request) = (number.parse().ok()?, parse_short_hash(request)?);
-        let sent = sent.parse().ok().filter(|sent| *sent > 0)?;
-        parts.next().is_none().then_some(Self { number, request, sent, accepted })
+        let (number, request) = (facts::number(number)?, parse_short_hash(request)?);
+        let sent = facts::number(sent).filter(|sent| *sent > 0)?;
+        parts.next().is_none().then_some(Self { number, request, sent, accepted: fact.word == "created" })
     }
 }
 
+/// The text of its fact.
 impl fmt::Display for UnseenCreate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { number, request, sent, accepted } = self;
-        let word = if *accepted { "created" } else { "creating" };
-        write!(formatter, "{word} {number}-{request:08x}-{sent}")
+        let Self { number, request, sent, .. } = self;
+        write!(formatter, "{number}-{request:08x}-{sent}")
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::facts::{Fact, FactList, Facts};
 use crate::short_hash::short_hash;
 
 /// Maximum bytes of a value that is written as it is. Times and ids are shorter.
@@ -19,21 +20,20 @@ impl PollRequest {
     pub fn of(value: &str) -> Self {
         if is_plain(value) { Self(value.into()) } else { Self(format!("{:08x}", short_hash(value)).into()) }
     }
+}
 
-    /// Parses the mark with its brackets. `None` for any other text.
-    #[must_use]
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let value = text.strip_prefix("[polled ")?.strip_suffix(']')?;
-        is_plain(value).then(|| Self(value.into()))
+impl Facts for Option<PollRequest> {
+    fn write(&self, list: &mut FactList<'_, '_>) -> fmt::Result {
+        list.fact("polled", self.as_ref().map(|PollRequest(value)| value))
+    }
+
+    fn take(&mut self, fact: Fact<'_>) -> Option<()> {
+        *self = Some(PollRequest(fact.text.into())).filter(|_| fact.word == "polled" && is_plain(fact.text));
+        self.is_some().then_some(())
     }
 }
 
-impl fmt::Display for PollRequest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "[polled {}]", self.0)
-    }
-}
-
+/// A narrower set of characters than that of other names, because everyone who may annotate an object chooses the value.
 fn is_plain(value: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(&byte);
     !value.is_empty() && value.len() <= MAX_BYTES && value.bytes().all(is_plain)
@@ -42,6 +42,7 @@ fn is_plain(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::{self, InBrackets};
 
     #[test]
     fn a_value_that_fits_no_tag_is_a_fingerprint() {
@@ -53,8 +54,9 @@ mod tests {
             ("now] [correction 7", "[polled 75f88ff3]"),
         ] {
             let request = PollRequest::of(value);
-            assert_eq!(request.to_string(), expected);
-            assert_eq!(PollRequest::parse(expected), Some(request));
+            let asked = Some(request);
+            assert_eq!(InBrackets(&asked).to_string(), expected);
+            assert_eq!(facts::read(None, expected), Some(asked));
         }
         assert_eq!(PollRequest::of(&"x".repeat(MAX_BYTES + 1)).0.len(), 8);
     }

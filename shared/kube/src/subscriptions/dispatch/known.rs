@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use drift_api::{LeanObject, ObjectId, ResourceVersion, SharedText, Uid};
+use drift_api::collections::shared_text::SharedText;
+use drift_api::identity::Uid;
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::resource_version::ResourceVersion;
 use indexmap::IndexMap;
 
 use super::object_memory::{Counted, ObjectMemory};

@@ -4,7 +4,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use drift_api::SharedText;
+use drift_api::collections::shared_text::SharedText;
 
 /// Eighths of the memory limit for the fields of all objects: 48 MiB of the shipped 128 MiB. Answers may take as much,
 /// and the programs themselves take 20 MiB.

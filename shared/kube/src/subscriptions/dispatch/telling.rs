@@ -9,8 +9,11 @@ use super::{Command, Dispatch, Effects, Followed, Member, Orphan, Place, Subscri
 use crate::client::KindName;
 use crate::subscriptions::ObjectEvent;
 use crate::subscriptions::owner_of;
-use drift_api::object::Oversize;
-use drift_api::{FieldPaths, LeanObject, Moment, ObjectView, SeenObject, Uid};
+use drift_api::identity::Uid;
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::object_view::ObjectView;
+use drift_api::object::{LeanObject, Oversize, SeenObject};
+use drift_api::timing::moment::Moment;
 use drift_language::ObjectSelection;
 
 /// Minimum time between two [`ObjectEvent::Alive`], far below the two minutes after which a watch counts as dead.

@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use super::telling::ALIVE_SPACING;
 use super::*;
 use drift_api::names::FINALIZER;
-use drift_api::{LeanObject, ObjectView};
+use drift_api::object::LeanObject;
+use drift_api::object::object_view::ObjectView;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -13,6 +13,7 @@ use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
 use crate::systems::http::collection::{Collection, WrittenCollection};
 use crate::systems::http::insecure::check_credentials;
 use crate::systems::http::read_step::{Absence, ReadStep, Requests, Turn};
+use crate::systems::http::request::rendered::HttpRequest;
 use crate::systems::http::scope::scope_of;
 use crate::systems::http::socket::Socket;
 use crate::systems::http::tls::Tls;
@@ -21,7 +22,6 @@ use crate::systems::section::ReadSection;
 use crate::systems::steps::{Role, VisitParts, expressions_of};
 use crate::yaml::durations::{KIB, MIB};
 use crate::yaml::{Fields, Node, Reader, expression, value_template};
-use drift_api::HttpRequest;
 use drift_api::names::CREDENTIAL_POLLER;
 
 /// Default limit of a response. A REST response about one resource has a few KiB.

@@ -4,6 +4,7 @@
 
 pub(crate) mod body;
 pub(crate) mod headers;
+pub(crate) mod rendered;
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,8 +19,8 @@ use crate::cel::{
 use crate::section::{Section, map, text, words};
 use crate::systems::http::request::body::Body;
 use crate::systems::http::request::headers::{HeaderTemplate, headers};
+use crate::systems::http::request::rendered::HttpRequest;
 use crate::yaml::{Fields, Node, Reader};
-use drift_api::HttpRequest;
 
 /// The template of a request.
 #[derive(Debug, Section)]

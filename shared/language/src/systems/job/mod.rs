@@ -6,6 +6,7 @@
 mod isolation;
 mod kubernetes_nodes;
 mod pod;
+pub(crate) mod progress;
 
 use std::time::Duration;
 

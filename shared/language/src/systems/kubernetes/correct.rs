@@ -14,8 +14,8 @@ use crate::systems::nudge::{Mark, read_marks};
 use crate::systems::section::{CorrectSection, ReadSection};
 use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::{Entry, Fields, Node, Reader, all, read_value};
-use drift_api::ClusterResource;
 use drift_api::names::MADE_FOR_ANNOTATION;
+use drift_api::object::cluster_resource::ClusterResource;
 
 /// Allowed metadata of a manifest. The rest belongs to the API server, the garbage collector, or others.
 const METADATA_KEYS: &[&str] = &["name", "namespace", "labels", "annotations"];

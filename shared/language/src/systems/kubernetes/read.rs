@@ -10,7 +10,8 @@ use crate::systems::single_value_answers::{AnswerContext, AnswerRules};
 use crate::systems::steps::{Role, VisitParts};
 use crate::values::names::is_dns_label;
 use crate::yaml::{Node, text_template};
-use drift_api::{ClusterResource, FieldPaths};
+use drift_api::object::cluster_resource::ClusterResource;
+use drift_api::object::field_paths::FieldPaths;
 
 /// Maximum length of an object's name, in bytes. The limit of Kubernetes.
 const MAX_NAME_BYTES: usize = 253;

@@ -1,6 +1,6 @@
 //! The syntax of filters (RFC 4515), and their encoding (RFC 4511, section 4.5.1.7).
 
-use drift_api::requests::ldap::ber::{OCTETS, SEQUENCE, element};
+use crate::systems::ldap::ber::{OCTETS, SEQUENCE, element};
 
 use super::name::is_attribute;
 

@@ -8,12 +8,13 @@ use crate::cel::{EvaluationError, Node as ValueNode, Scope, Site, ValueTemplate,
 use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::whole_secret;
 use crate::section::{Leaf, Schema, Section, literal, text, words};
+use crate::systems::ldap::{Search, SearchScope};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerContext, AnswerRules};
 use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::{Fields, Node, Reader};
+use drift_api::identity::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::{ScopeId, Search, SearchScope};
 
 /// The required keys of the Secret.
 pub(super) const SECRET_KEYS: &[&str] = &["url", "bindDn", PASSWORD];

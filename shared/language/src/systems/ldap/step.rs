@@ -5,9 +5,9 @@ use super::values::{AttributeTemplate, attributes};
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
 use crate::section::{Leaf, Schema, Section, map, section, text};
 use crate::spec::naming::{step_name, unanswered_steps};
+use crate::systems::ldap::{Change, Edit};
 use crate::systems::steps::{Role, Step, StepSection};
 use crate::yaml::{Fields, Node, Reader, expression};
-use drift_api::{Change, Edit};
 
 /// One step of a correction.
 #[derive(Debug, Section)]

@@ -6,8 +6,8 @@ use super::name::is_attribute;
 use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, ValueTemplate, Variables};
 use crate::section::{Section, text};
+use crate::systems::ldap::Attribute;
 use crate::yaml::{Content, Node, Reader, all, read_value};
-use drift_api::Attribute;
 
 /// The values of one attribute.
 #[derive(Debug)]

@@ -1,9 +1,28 @@
-//! The rules of the SQL dialects.
+//! The SQL dialects, and their rules.
 
 use serde_json::Value;
 
 use crate::systems::sql::{mysql, postgres};
-use drift_api::requests::sql_dialect::Dialect;
+
+/// The kind of a database server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL and the servers that speak its protocol, such as MariaDB.
+    Mysql,
+}
+
+impl Dialect {
+    /// Its key in a target.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
+        }
+    }
+}
 
 /// The rules of a dialect.
 pub(super) trait DialectRules: Copy {

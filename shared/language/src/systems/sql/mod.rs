@@ -6,11 +6,12 @@ mod dialect;
 mod mysql;
 mod places;
 mod postgres;
+pub(crate) mod query;
 pub(crate) mod read;
 mod template;
 mod words;
 
 pub use connection::Connection;
 pub(crate) use connection::connection;
-pub use drift_api::requests::sql_dialect::Dialect;
+pub use dialect::Dialect;
 pub use template::SqlTemplate;

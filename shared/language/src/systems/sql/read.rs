@@ -9,12 +9,13 @@ use crate::section::{Section, section, size, text};
 use crate::systems::keys::{Keys, RowKeys};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerContext, AnswerRules};
+use crate::systems::sql::query::SqlQuery;
 use crate::systems::sql::{Connection, Dialect, SqlTemplate, connection};
 use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::durations::{KIB, MIB};
 use crate::yaml::{Fields, Node, Reader};
+use drift_api::identity::ScopeId;
 use drift_api::names::CREDENTIAL_POLLER;
-use drift_api::{ScopeId, SqlQuery};
 
 /// Default limit of a query's result. A row about one resource has a few KiB.
 const DEFAULT_MAX_BYTES: usize = MIB;

@@ -10,10 +10,10 @@ use crate::cel::{
 };
 use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::places::{Places, behind_comments, has_word};
+use crate::systems::sql::query::SqlQuery;
 use crate::systems::sql::words::{Role, take_word};
 use crate::systems::sql::{Dialect, mysql};
 use crate::systems::steps::{self, VisitParts};
-use drift_api::SqlQuery;
 
 /// One SQL statement with `${…}`.
 #[derive(Debug)]

@@ -10,10 +10,8 @@ use rustls::pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use drift_api::requests::http_request::HttpRequest;
-use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
-use drift_api::without_line_end;
-use drift_language::JwtClaims;
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets, without_line_end};
+use drift_language::{HttpRequest, JwtClaims};
 
 /// The key of the Secret.
 const PRIVATE_KEY: &str = "privateKey";

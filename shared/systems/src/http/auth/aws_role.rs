@@ -10,8 +10,8 @@ use url::form_urlencoded::Serializer;
 use crate::HttpOptions;
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
-use drift_api::{CredentialError, HttpRequest};
-use drift_language::AwsRole;
+use drift_api::secrets::labelled_secrets::CredentialError;
+use drift_language::{AwsRole, HttpRequest};
 
 /// Returns the source of the role's keys. The logs of AWS name the session by the program.
 pub(in crate::http) fn token_source(

@@ -14,8 +14,8 @@ use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
-use drift_language::{AwsKeys, AwsSigV4};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_language::{AwsKeys, AwsSigV4, HttpRequest};
 
 const ACCESS_KEY_ID: &str = "accessKeyId";
 const SECRET_ACCESS_KEY: &str = "secretAccessKey";

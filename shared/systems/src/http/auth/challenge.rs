@@ -13,8 +13,8 @@ use url::Url;
 use crate::http::auth;
 use crate::http::auth::token_request::{Origin, TokenSource};
 use crate::{HttpFailure, HttpOptions, ServerText};
-use drift_api::{HttpRequest, LabelledSecrets};
-use drift_language::{Auth, Challenge, is_unread};
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_language::{Auth, Challenge, HttpRequest, is_unread};
 
 /// Maximum length of a header. Those of registries have about 200 bytes.
 const MAX_HEADER_BYTES: usize = 8 * 1024;

@@ -12,9 +12,8 @@ use crate::HttpOptions;
 use crate::http::auth::assertion::Assertion;
 use crate::http::auth::sensitive;
 use crate::http::auth::token_request::{Origin, TokenSource};
-use drift_api::without_line_end;
-use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
-use drift_language::{Login, LoginBody};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets, without_line_end};
+use drift_language::{HttpRequest, Login, LoginBody};
 
 /// Returns the token source, if the Secret may be used for it.
 pub(in crate::http) fn token_source(

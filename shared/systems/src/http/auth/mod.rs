@@ -23,8 +23,8 @@ use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::guard::clock::time_of_day;
-use drift_api::{CredentialError, HttpRequest, LabelledSecrets, without_line_end};
-use drift_language::{Auth, AuthHeader, AwsKeys, SecretKey};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets, without_line_end};
+use drift_language::{Auth, AuthHeader, AwsKeys, HttpRequest, SecretKey};
 
 /// Keys of a Secret of type `kubernetes.io/basic-auth`.
 const USERNAME: &str = "username";

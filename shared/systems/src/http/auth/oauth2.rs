@@ -13,9 +13,8 @@ use crate::HttpOptions;
 use crate::http::auth::assertion::Assertion;
 use crate::http::auth::projected_token::ProjectedTokens;
 use crate::http::auth::token_request::{Origin, TokenSource};
-use drift_api::without_line_end;
-use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
-use drift_language::{Grant, OAuth2};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets, without_line_end};
+use drift_language::{Grant, HttpRequest, OAuth2};
 
 /// The grant of RFC 7523.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::HttpReply;
-use drift_api::requests::http_request::HttpRequest;
+use drift_language::HttpRequest;
 
 /// One request, and its response if one came.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use reqwest::Response;
 use crate::ExchangeProgress;
 use crate::http::exchange::memory::{BodyMemory, Room, UNASKED_BYTES};
 use crate::http::exchange::packed::Unpacking;
-use drift_api::requests::http_request::HttpRequest;
+use drift_language::HttpRequest;
 
 /// The reply. `Debug` hides header values and the body.
 #[derive(Clone)]

@@ -8,8 +8,8 @@ use crate::http::auth::token_request::{Fetched, MAX_TOKEN_BYTES, TOKEN_DEADLINE,
 use crate::http::auth::{BEARER, aws_role, login, oauth2, token_value};
 use crate::http::sender::Shared;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
-use drift_api::{CredentialError, HttpRequest, LabelledSecrets};
-use drift_language::{Auth, AwsKeys, AwsSigV4, Challenge, Grant};
+use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets};
+use drift_language::{Auth, AwsKeys, AwsSigV4, Challenge, Grant, HttpRequest};
 use secrecy::ExposeSecret;
 
 /// Maximum repetitions with a new token after a 401: the host names its realm, and a valid token may be revoked.

@@ -9,8 +9,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpOptions, HttpSender, get, not_connected, plain, secrets, send};
 use crate::{HttpFailure, ReplyBody};
-use drift_api::requests::http_request::HttpRequest;
-use drift_language::Network;
+use drift_language::{HttpRequest, Network};
 
 /// Resolves every name to the addresses of a test.
 #[derive(Clone, Default)]

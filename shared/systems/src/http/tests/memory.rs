@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, FutureExt, select_all};
 use crate::http::tests::server::{Connection, Server, ok};
 use crate::http::tests::{HttpOptions, get, plain, send, sender};
 use crate::{ExchangeProgress, HostReply, HttpFailure, HttpReply, HttpSender, ReplyBody};
-use drift_api::requests::http_request::HttpRequest;
+use drift_language::HttpRequest;
 
 /// The largest limit that a target can request.
 const CAP: usize = 8 * 1024 * 1024;

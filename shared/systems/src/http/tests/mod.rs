@@ -26,7 +26,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply, HttpSender};
-use drift_api::{HttpRequest, LabelledSecret, LabelledSecrets};
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_language::HttpRequest;
 
 /// Timeout of an exchange in a test, after which it counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(20);

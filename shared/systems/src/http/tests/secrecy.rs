@@ -6,8 +6,7 @@ use http::{HeaderName, Method};
 
 use crate::http::tests::server::{Server, ok};
 use crate::http::tests::{HttpOptions, HttpSender, plain, request, secrets, send};
-use drift_api::requests::http_request::HttpRequest;
-use drift_language::{Auth, AuthHeader, SecretKey};
+use drift_language::{Auth, AuthHeader, HttpRequest, SecretKey};
 
 const CANARY: &str = "canary";
 

@@ -11,8 +11,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::ReplyBody;
 use crate::http::tests::{HttpFailure, HttpOptions, HttpSender, get, not_connected, plain, send, sender};
-use drift_api::{HttpRequest, LabelledSecret, LabelledSecrets};
-use drift_language::Auth;
+use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
+use drift_language::{Auth, HttpRequest};
 
 /// The requests of each connection.
 type Heads = Arc<Mutex<Vec<Vec<String>>>>;

@@ -13,8 +13,8 @@ use crate::guard::dialling::DialRules;
 use crate::http::transport::client::{Clients, GuardedResolver};
 use crate::http::transport::tls::{ClientError, Material, MaterialHash, Roots};
 use crate::{HttpFailure, HttpOptions};
-use drift_api::{HttpRequest, LabelledSecrets};
-use drift_language::SecretKey;
+use drift_api::secrets::labelled_secrets::LabelledSecrets;
+use drift_language::{HttpRequest, SecretKey};
 
 /// Maximum cached clients, each with its connections. Targets with one way of connecting share a client. Beyond the
 /// limit, the least recently used one is rebuilt when it is needed.

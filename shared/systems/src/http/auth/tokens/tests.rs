@@ -1,7 +1,7 @@
 use super::*;
 use crate::HttpOptions;
 use crate::http::auth::token_request::Origin;
-use drift_api::requests::http_request::HttpRequest;
+use drift_language::HttpRequest;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::time::{advance, sleep};
 
