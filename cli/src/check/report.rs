@@ -1,7 +1,7 @@
 //! The report of a check: mistakes and doubts in target documents, and the requests that polls send.
 
-mod doubts;
 mod rates;
+mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use drift_language::{Catalogue, CreationTimes, HolderLabel, Problem, Refused, Ta
 pub(crate) use rates::{Rate, requests_of, total_rates};
 
 use crate::check::document::{Document, Remark, Severity};
-use doubts::doubts;
+use warnings::warnings;
 
 /// A target that would become active.
 #[derive(Debug)]
@@ -153,7 +153,6 @@ pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report
     };
     tell(Severity::Error, catalogue.problems());
     tell(Severity::Error, catalogue.taken());
-    tell(Severity::Warning, &catalogue.doubts());
     let good = |target: &Arc<Target>| {
         let document = Document::find(documents, &target.document)?;
         Some((document, target.clone()))
@@ -162,7 +161,7 @@ pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report
     let no_document = |document: &Document| Some(document.remark(Severity::Error, (0, 0), document.mistake()?));
     report.remarks.extend(documents.iter().filter_map(no_document));
     report.remarks.extend(unlabelled(documents));
-    report.remarks.extend(doubts(&good));
+    report.remarks.extend(warnings(&good, &catalogue.doubts()));
     let of_source = |(document, target): (&Document, Arc<Target>)| Good {
         target,
         source: document.source.name.clone(),
