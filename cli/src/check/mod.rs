@@ -129,6 +129,7 @@ fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
         true => check_with(&documents, &kinds),
         false => block_on(check_files(cluster, (namespace, &kinds), &documents))?,
     };
+    report.refuse_unfinished(&documents);
     report.extend(misplaced(&documents, namespace));
     report.extend(without_target);
     Ok(report)

@@ -84,6 +84,7 @@ const WARNINGS: &[Rule] = &[
     unmarked_look_up,
     untraceable_create,
     unguarded_create,
+    unread_ids,
     made_without_end,
     // What it may reach.
     every_secret,
@@ -223,6 +224,17 @@ fn unguarded_create(checked: &Checked<'_>) -> Vec<Found> {
     at(&CREATE, correct.unguarded_create().map(message))
 }
 
+fn unread_ids(checked: &Checked<'_>) -> Vec<Found> {
+    let message = |name: &&str| {
+        format!(
+            "a step stores `status.{name}`, and no address, `absentUntil` or `key` reads it, so nothing finds the resource by it: read \
+             it there, or write `publish` if people are to see it"
+        )
+    };
+    let path = ["spec", "correct", checked.target.correct.key().unwrap_or_default(), "create"];
+    checked.target.unread_ids().iter().flat_map(|name| at(&path, Some(message(name)))).collect()
+}
+
 fn made_without_end(checked: &Checked<'_>) -> Vec<Found> {
     let Some(Destination::Kubernetes(correct)) = &checked.target.correct.destination else { return Vec::new() };
     let is_endless = correct.makes_what_is_selected(&checked.target.objects);
@@ -321,6 +333,7 @@ mod tests {
         &["a `create` that begins with a `POST` without `reads`"],
         &["a `create` that stores what a `POST` answers, without a look-up before it"],
         &["a `POST` of `create` without `when` after a look-up that nothing in it uses"],
+        &["a `store` of an id that no address, `absentUntil` or `key` reads"],
         &["a target that makes objects of the kind that it selects, without a label"],
         &["`secrets` with `fromObject` without `objects.namespaces`"],
         &["a `GRANT` of a name that no `require` bounds"],
