@@ -78,7 +78,7 @@ pub(crate) fn stepped_back(target: &Target, object: &LeanObject) -> Option<Strin
     is_named.then(|| {
         format!(
             "it gives up {} by its annotation {GIVE_UP_ANNOTATION}; that ends when you remove it \
-             (`kubectl drift give-up --undo`)",
+             (`kubectl drift give-up KIND/NAME --undo`)",
             serde_json::Value::from(identity)
         )
     })

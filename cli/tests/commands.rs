@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "commands/adapter.rs"]
-mod adapter;
 #[path = "commands/answers.rs"]
 mod answers;
 #[path = "commands/completions.rs"]

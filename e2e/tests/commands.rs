@@ -281,8 +281,9 @@ async fn suspend_and_unsuspend(world: &World, target: &str) -> Result<()> {
     world.wait_for_verdict("web", "Unknown", "Suspended").await?;
     let held =
         world.run_command(&[&["explain", "proxy/web", "-n", world.objects_namespace()], &place[..]].concat()).await?;
-    let expected =
-        format!("held        the target is suspended: no polls and no corrections until `unsuspend {target}`");
+    let expected = format!(
+        "held        the target is suspended: no polls and no corrections until `kubectl drift unsuspend {target}`"
+    );
     ensure!(held.code == 2 && held.output.contains(&expected), "{held:?}");
     let unsuspend = brake(&["unsuspend", target]).await?;
     ensure!(unsuspend.code == 0 && unsuspend.output.contains(": suspend: false ("), "{unsuspend:?}");

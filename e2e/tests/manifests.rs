@@ -1,5 +1,7 @@
 //! The shipped manifests are accepted by a real API server, whole and without a warning.
 
+use std::ffi::OsStr;
+
 use anyhow::{Context as _, Result, ensure};
 use drift_e2e::cluster::control_plane::ControlPlane;
 use drift_e2e::cluster::kubectl::Kubectl;
@@ -108,7 +110,7 @@ async fn the_version_is_the_same_wherever_it_stands() -> Result<()> {
     let workspace = manifests::folder().join("..");
     let read = |name: &str| std::fs::read_to_string(workspace.join(name)).with_context(|| name.to_owned());
     let version = env!("CARGO_PKG_VERSION");
-    let install = read("manifests/install.yaml")?;
+    let install = read("manifests/rendered/production.yaml")?;
     let job = read("manifests/components/verify/job.yaml")?;
     ensure!(job.contains(&format!("image: kubectl-drift:{version}\n")), "the Job drift-verify has another version");
     let toolchain = read("rust-toolchain.toml")?;
@@ -118,23 +120,34 @@ async fn the_version_is_the_same_wherever_it_stands() -> Result<()> {
         ensure!(dockerfile.contains(&format!("ARG VERSION={version}\n")), "Dockerfile.{program} has another version");
         ensure!(dockerfile.contains(&format!("rust:{toolchain}-")), "Dockerfile.{program} has another toolchain");
         let image = format!("image: drift-{program}:{version}\n");
-        ensure!(install.contains(&image), "install.yaml has no {image}");
+        ensure!(install.contains(&image), "production.yaml has no {image}");
     }
     Ok(())
 }
 
+/// Set to write rendered overlays instead of comparing them.
+const WRITE: &str = "DRIFT_WRITE_MANIFESTS";
+
 #[tokio::test]
-async fn the_rendered_file_is_the_production_overlay() -> Result<()> {
+async fn each_rendered_file_is_its_overlay() -> Result<()> {
     let plane = ControlPlane::shared().await?;
     let folder = manifests::folder();
-    let rendered = manifests::render(&plane.binaries().kubectl, &folder.join("overlays/production"))?;
-    let kept = std::fs::read_to_string(folder.join("install.yaml"))?;
-    let head: String = kept.lines().take_while(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
-    let kept = kept.strip_prefix(&head).unwrap_or_default();
-    ensure!(
-        kept == rendered,
-        "manifests/install.yaml is old: put `kubectl kustomize manifests/overlays/production` below its head"
-    );
+    for file in std::fs::read_dir(folder.join("rendered"))? {
+        let file = file?.path();
+        let name = file.file_stem().and_then(OsStr::to_str).context("no name")?;
+        let rendered = manifests::render(&plane.binaries().kubectl, &folder.join("overlays").join(name))?;
+        let kept = std::fs::read_to_string(&file)?;
+        let is_head = |line: &&str| line.starts_with('#');
+        let head: String = kept.lines().take_while(is_head).map(|line| format!("{line}\n")).collect();
+        let wanted = head + &rendered;
+        if std::env::var_os(WRITE).is_some() {
+            std::fs::write(&file, &wanted)?;
+        }
+        ensure!(
+            std::fs::read_to_string(&file)? == wanted,
+            "manifests/rendered/{name}.yaml is old: run this test with {WRITE}=1"
+        );
+    }
     Ok(())
 }
 

@@ -21,14 +21,16 @@ pub(super) enum AdoptError {
     #[error("it is being deleted: nothing is claimed for it any more")]
     Deleting,
     #[error(
-        "it owns {0} already, by its driftCorrected; to own another resource, give that one up first (kubectl drift give-up)"
+        "it owns {0} already, by its driftCorrected; to own another resource, give that one up first (`kubectl drift give-up KIND/NAME`)"
     )]
     Owns(Value),
     #[error("its target {0} only observes: a claim has no effect while `correct.mode` is Observe")]
     Observes(String),
     #[error("its target {0} writes nothing outside: it wakes the operator that owns the object, which needs no claim")]
     WritesNothing(String),
-    #[error("it gives up {0} by its annotation {GIVE_UP_ANNOTATION}: remove that first (kubectl drift give-up --undo)")]
+    #[error(
+        "it gives up {0} by its annotation {GIVE_UP_ANNOTATION}: remove that first (`kubectl drift give-up KIND/NAME --undo`)"
+    )]
     GivenUp(Value),
     #[error("a requirement of its target does not hold for it: {0}")]
     NotAllowed(String),

@@ -72,6 +72,13 @@ impl Document {
         documents.iter().find(|document| document.name == *name)
     }
 
+    /// Line and column of a word outside of whole lines of comments.
+    pub(super) fn place_of(&self, word: &str) -> Option<(usize, usize)> {
+        let lines = self.text.lines().zip(1..).filter(|(line, _)| !line.trim_start().starts_with('#'));
+        let place = |(line, number): (&str, usize)| Some((number, line[..line.find(word)?].chars().count() + 1));
+        lines.into_iter().find_map(place)
+    }
+
     pub(super) fn mistake(&self) -> Option<String> {
         self.found.as_ref().and_then(FoundDocument::mistake)
     }

@@ -1,6 +1,5 @@
 //! `kubectl drift check`: checks target documents before they are applied.
 
-mod adapter;
 pub(crate) mod cluster;
 pub(crate) mod document;
 pub(crate) mod files;
@@ -22,7 +21,6 @@ use serde_json::Value;
 
 use crate::cluster::{SHIPPED_NAMESPACE, block_on};
 use crate::ending::{CommandError, ExitStatus};
-use adapter::AdapterSettings;
 use cluster::activation::wait_until_active;
 use cluster::{check_files, check_live};
 use document::documents_of;
@@ -39,7 +37,6 @@ const EXAMPLES: &str = "Examples:
   kubectl drift check --from-cluster -n drift-system
   kubectl drift check --from-cluster --wait      until drift-poller has read an object of each target
   kubectl drift check targets/ --context production      the same of targets that are not applied yet
-  kubectl drift check --adapter http://localhost:8080 --resource widgets --state '{\"size\": 1}'      a running adapter
 
 Exit codes: 0 good (perhaps with warnings), 2 something of the cluster could not be looked at, 3 bad";
 
@@ -50,7 +47,7 @@ pub(crate) struct CheckSettings {
     /// Files, folders (every .yaml, .yml and .json below), or - for standard input: targets, ConfigMaps that hold them, and the
     /// CustomResourceDefinitions of their kinds
     #[arg(
-        required_unless_present_any = ["from_cluster", "filenames", "adapter"],
+        required_unless_present_any = ["from_cluster", "filenames"],
         conflicts_with_all = ["from_cluster", "wait"],
         value_name = "FILE|FOLDER|-"
     )]
@@ -79,8 +76,6 @@ pub(crate) struct CheckSettings {
     /// Exit with 3 for warnings too
     #[arg(long)]
     fail_on_warnings: bool,
-    #[command(flatten)]
-    adapter: AdapterSettings,
 }
 
 /// The output format of a report.
@@ -102,9 +97,6 @@ enum CheckOutput {
 /// # Errors
 /// If a file cannot be read, or stdout is closed.
 pub(crate) fn run(settings: &CheckSettings) -> Result<ExitStatus, CommandError> {
-    if let Some(end) = settings.adapter.run() {
-        return end;
-    }
     let report = match find_out(settings) {
         Ok(report) => report,
         Err(error) => {
@@ -137,6 +129,7 @@ fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
         true => check_with(&documents, &kinds),
         false => block_on(check_files(cluster, (namespace, &kinds), &documents))?,
     };
+    report.refuse_unfinished(&documents);
     report.extend(misplaced(&documents, namespace));
     report.extend(without_target);
     Ok(report)

@@ -1,7 +1,7 @@
 //! The report of a check: mistakes and doubts in target documents, and the requests that polls send.
 
-mod doubts;
 mod rates;
+mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,11 @@ use drift_language::{Catalogue, CreationTimes, HolderLabel, Problem, Refused, Ta
 pub(crate) use rates::{Rate, requests_of, total_rates};
 
 use crate::check::document::{Document, Remark, Severity};
-use doubts::doubts;
+use crate::draft::PLACEHOLDER;
+use warnings::warnings;
+
+/// Error for the placeholder of a draft.
+const UNFINISHED: &str = "CHANGE-ME stands where `kubectl drift draft` knew no value: write that of your system";
 
 /// A target that would become active.
 #[derive(Debug)]
@@ -90,6 +94,15 @@ impl Report {
         }
     }
 
+    /// Adds an error for each document with a placeholder of a draft. `explain` tries such a document.
+    pub(crate) fn refuse_unfinished(&mut self, documents: &[Document]) {
+        for document in documents {
+            if let Some(place) = document.place_of(PLACEHOLDER) {
+                self.say_here(document, place, (Severity::Error, UNFINISHED.to_owned()));
+            }
+        }
+    }
+
     fn say_here(&mut self, document: &Document, place: (usize, usize), (severity, message): (Severity, String)) {
         self.remarks.push(document.remark(severity, place, message));
         let of_document = self.targets.iter_mut().filter(|good| good.target.document == document.name);
@@ -152,8 +165,8 @@ pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report
         }
     };
     tell(Severity::Error, catalogue.problems());
-    tell(Severity::Error, catalogue.taken());
-    tell(Severity::Warning, &catalogue.doubts());
+    // Of two documents that take a target from each other, one error names both.
+    tell(Severity::Error, &catalogue.conflicts());
     let good = |target: &Arc<Target>| {
         let document = Document::find(documents, &target.document)?;
         Some((document, target.clone()))
@@ -162,7 +175,7 @@ pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report
     let no_document = |document: &Document| Some(document.remark(Severity::Error, (0, 0), document.mistake()?));
     report.remarks.extend(documents.iter().filter_map(no_document));
     report.remarks.extend(unlabelled(documents));
-    report.remarks.extend(doubts(&good));
+    report.remarks.extend(warnings(&good, &catalogue.doubts()));
     let of_source = |(document, target): (&Document, Arc<Target>)| Good {
         target,
         source: document.source.name.clone(),
@@ -208,7 +221,7 @@ pub(crate) fn misplaced(documents: &[Document], namespace: &str) -> Vec<Remark> 
             "ConfigMap {} is for namespace {stated}, and the programs read targets in their own, {namespace} (--namespace names another)",
             holder.config_map
         );
-        Some(document.remark(Severity::Warning, (0, 0), message))
+        Some(document.remark_in_source(Severity::Warning, holder.namespace_at, message))
     };
     documents.iter().filter_map(remark).collect()
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 use url::{Position, Url};
 
+use super::PLACEHOLDER;
 use super::fields::{Field, Form, plain};
 use super::matching::{AnswerField, Matches};
 use drift_api::secrets::secret_names::looks_secret;
@@ -49,7 +50,7 @@ impl<'a> Address<'a> {
             Some(field) => address.add(Some(field), field.present()),
             None => address.add(None, OBJECT_NAME.to_owned()),
         };
-        address.url = format!("https://CHANGE-ME.example/CHANGE-ME/{part}");
+        address.url = format!("https://{PLACEHOLDER}.example/{PLACEHOLDER}/{part}");
         address
     }
 

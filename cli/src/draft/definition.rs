@@ -2,10 +2,7 @@
 
 use serde_json::Value;
 
-use crate::kinds::names::{ServedKind, find_kind};
-
-/// The kind of the manifest that defines a kind.
-const DEFINITION: &str = "CustomResourceDefinition";
+use crate::kinds::names::{ServedKind, find_kind, is_definition, served_versions};
 
 /// One version of a CustomResourceDefinition.
 #[derive(Debug)]
@@ -50,7 +47,8 @@ impl Definition {
     /// # Errors
     /// [`DefinitionError`]; `files` is where the manifests come from.
     pub(super) fn find(manifests: &[Value], word: &str, files: &str) -> Result<Self, DefinitionError> {
-        let defined: Vec<_> = manifests.iter().filter(|one| one["kind"] == DEFINITION).flat_map(versions).collect();
+        let versions = |one| served_versions(one).into_iter().map(move |(kind, version)| (kind, one, version));
+        let defined: Vec<_> = manifests.iter().filter(|one| is_definition(one)).flat_map(versions).collect();
         let kinds: Vec<_> = defined.iter().map(|(kind, ..)| kind.clone()).collect();
         let Some((kind, manifest, version)) = defined.iter().find(|(kind, ..)| Some(kind) == find_kind(&kinds, word))
         else {
@@ -75,29 +73,4 @@ impl Definition {
     pub(super) fn api_version(&self) -> String {
         format!("{}/{}", self.kind.group, self.kind.version)
     }
-}
-
-/// The served versions of a definition, the stored one first.
-fn versions<'m>(manifest: &'m Value) -> Vec<(ServedKind, &'m Value, &'m Value)> {
-    let spec = &manifest["spec"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let listed = spec["versions"].as_array().into_iter().flatten().filter(|version| version["served"] != false);
-    let mut served: Vec<&Value> = listed.collect();
-    served.sort_by_key(|version| version["storage"] != true);
-    let names = &spec["names"];
-    let of_version = |version: &'m Value| {
-        let short_names = names["shortNames"].as_array().into_iter().flatten().map(text).collect();
-        let kind = ServedKind {
-            group: text(&spec["group"]),
-            version: text(&version["name"]),
-            kind: text(&names["kind"]),
-            plural: text(&names["plural"]),
-            singular: text(&names["singular"]),
-            short_names,
-            is_namespaced: spec["scope"] != "Cluster",
-            needs_version: false,
-        };
-        (kind, manifest, version)
-    };
-    served.into_iter().map(of_version).collect()
 }

@@ -6,6 +6,7 @@ use drift_api::printable::printable;
 use serde_json::Value;
 use url::Url;
 
+use super::PLACEHOLDER;
 use super::address::Address;
 use super::advice::proposals;
 use super::definition::Definition;
@@ -120,7 +121,9 @@ fn head(definition: &Definition, address: &Address<'_>) -> String {
 fn read(definition: &Definition, address: &Address<'_>, matches: &Matches<'_>) -> String {
     let mut text = "  read:\n    http:\n".to_owned();
     if address.is_placeholder {
-        text += "      # CHANGE-ME: the address of one resource, with the fields of the object that name it.\n";
+        text += &format!(
+            "      # {PLACEHOLDER}: the address of one resource, with the fields of the object that name it.\n"
+        );
     }
     if let Some(id) = &address.foreign_id {
         let note = format!(

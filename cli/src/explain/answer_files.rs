@@ -32,9 +32,11 @@ use drift_poller::engine::poll::http_reading::{Progress, Reading};
 use drift_poller::engine::poll::request::Prepared;
 use drift_poller::engine::poll::request::Request;
 
-/// The reason for which a trial leads to no correction.
-const TRIED: &str =
-    "nothing: the answer was tried from a file, no external system was asked, and no program acts on it";
+/// Said of every trial.
+const TRIED: &str = "the answer came from a file: no external system was asked, and no program acts on it";
+/// Said of a trial whose read needs no request.
+const TRIED_UNASKED: &str =
+    "the read needs no request for this object, so the answer of the file was not used; no program acts on it";
 
 /// The first number after the statuses of HTTP. The type of a status has three digits.
 const STATUSES_END: u16 = 600;
@@ -60,10 +62,10 @@ pub(super) fn try_files(
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
     let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
     let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
-    let is_due = if object.deleting { object.has_finalizer() } else { facts.is_drifted() };
+    let tried = if polled.request.is_some() { TRIED } else { TRIED_UNASKED };
     let held = stated_holds(facts, clock::wall());
     let explanation = Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held));
-    Ok(explanation.with_trial(is_due.then_some(TRIED)))
+    Ok(explanation.with_trial(tried))
 }
 
 /// `FILE`, or `STATUS=FILE`.

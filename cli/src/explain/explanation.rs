@@ -59,7 +59,7 @@ pub struct Explanation {
     action: Option<&'static str>,
     steps: Vec<String>,
     held: Vec<String>,
-    /// The reason for which nothing follows, if this is a trial.
+    /// The sentence about a trial, on which no program acts.
     tried: Option<&'static str>,
     /// The answers of the read, where they were asked for.
     answers: Vec<Answer>,
@@ -146,10 +146,10 @@ impl Explanation {
         Self { written, ..self }
     }
 
-    /// The same as a trial, from which nothing follows for this reason.
+    /// The same as a trial, with the sentence about it.
     #[must_use]
-    pub(crate) fn with_trial(self, tried: Option<&'static str>) -> Self {
-        Self { tried, ..self }
+    pub(crate) fn with_trial(self, tried: &'static str) -> Self {
+        Self { tried: Some(tried), ..self }
     }
 
     /// The same with the answers of the read.
@@ -215,6 +215,7 @@ impl Explanation {
         ];
         paragraphs.extend([("verdict", verdict), ("stands", stands), ("would send", self.steps.clone())]);
         paragraphs.extend([("held", self.held.clone()), ("follows", self.outlook())]);
+        paragraphs.push(("tried", self.tried.map(str::to_owned).into_iter().collect()));
         paragraphs.retain(|(_, lines)| !lines.is_empty());
         paragraphs
     }
@@ -231,9 +232,6 @@ impl Explanation {
     /// What follows; of a deletion also where something holds it, since what becomes of the external resource is the question then.
     fn outlook(&self) -> Vec<String> {
         let is_held = !self.held.is_empty();
-        if let Some(tried) = self.tried {
-            return vec![tried.to_owned()];
-        }
         if let Some(deletion) = &self.deletion {
             let mut lines = deletion.outlook();
             if let Some(first) = lines.first_mut().filter(|_| is_held) {
@@ -244,7 +242,15 @@ impl Explanation {
         if is_held {
             return Vec::new();
         }
-        let follows = format!("a correction ({}), as far as this can be seen from here", self.action.unwrap_or("none"));
+        let action = self.action.unwrap_or("none");
+        if self.tried.is_some() {
+            return self
+                .action
+                .map(|action| format!("a correction ({action}), once the target is active"))
+                .into_iter()
+                .collect();
+        }
+        let follows = format!("a correction ({action}), as far as this can be seen from here");
         vec![follows, "the controller's Lease lists no hold of it".to_owned()]
     }
 

@@ -28,6 +28,16 @@ impl Facts<'_> {
     pub fn is_drifted(&self) -> bool {
         self.verdict.status() == ConditionStatus::True
     }
+
+    /// Returns true for a manifest or object that no poller has seen by a deployed target.
+    pub(super) fn is_unseen(&self) -> bool {
+        !self.is_deployed && self.object.conditions.observed().is_none()
+    }
+
+    /// Returns the object as arguments of a command.
+    pub(super) fn arguments(&self) -> String {
+        self.object.id.as_arguments(&self.target.objects.kind.to_lowercase())
+    }
 }
 
 /// The programs' Leases, as they were read just now: `None` if there is none, or why it cannot be read.

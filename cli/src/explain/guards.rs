@@ -28,19 +28,18 @@ pub(super) fn guards(facts: Facts<'_>, is_attested: bool, now: Timestamp) -> Vec
     }
     let mut held = held(target, &judged, is_attested, now);
     let holds = |held: &[Hold], why: Held| held.iter().any(|hold| hold.why == why);
-    // On an object that no poller has seen, nothing says what was there before it.
-    let is_seen = facts.is_deployed || object.conditions.observed().is_some();
     let is_disputed = holds(&held, Held::IdentityTaken) || holds(&held, Held::IdentityContested);
-    let is_suspended = holds(&held, Held::Suspended);
+    // Each of them is also the reason for which the poller gives no verdict.
+    let is_unpolled = [Held::Suspended, Held::NotAllowed, Held::TemplateFails].iter().any(|why| holds(&held, *why));
     held.retain(|hold| match hold.why {
-        Held::NotOurs => is_seen && !is_disputed,
+        Held::NotOurs => !is_disputed,
         Held::Observing => facts.is_drifted(),
-        Held::VerdictUnknown => !is_suspended,
+        Held::VerdictUnknown => !is_unpolled,
         why => is_known(why),
     });
     if facts.is_drifted() && target.correct.mode.corrects() && !object.deleting {
         held.retain(|hold| !is_of_verdict(hold.why));
-        held.extend(lacking(target, object, is_attested, now).filter(|_| is_seen));
+        held.extend(lacking(target, object, is_attested, now).filter(|_| !facts.is_unseen()));
     }
     held
 }

@@ -1,16 +1,20 @@
 //! The sentence for each hold of an object: the words of the reason or of its record, and what is known of the object.
 
+use std::time::Duration;
+
 use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason};
 use drift_api::held_corrections::Held;
-use drift_api::names::RETRY_REQUESTED_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_controller::engine::decide::holds::Hold;
-use drift_language::Target;
+use drift_language::{Confirm, Target};
 use drift_poller::engine::judgement::confirmation::NEEDED_TO_FLIP;
 use jiff::Timestamp;
 
 use super::facts::{Facts, Unattested, action};
 use crate::ownership::{Dispute, stepped_back};
+
+/// How a person requests a try.
+const RETRY: &str = "`kubectl drift retry KIND/NAME` requests one at once";
 
 /// The facts from which the sentences are made.
 #[derive(Clone, Copy)]
@@ -42,13 +46,16 @@ impl Words<'_> {
             }
             Held::TemplateFails => with(why.cause(), why, &failing_templates(target, object)),
             Held::GivenUp => named(&stepped_back(target, object)?, why),
+            Held::NotOurs if self.facts.is_unseen() => {
+                with(why.cause(), why, "an object whose driftCorrected says that it owns the resource is corrected")
+            }
             Held::NoAction => named(&format!("the target has no steps for {}", action(self.facts).as_str()), why),
             Held::NotVerified => self.unverified(),
             Held::NoVerdict | Held::VerdictUnknown | Held::InSync => self.of_verdict(why),
             Held::AttemptsExhausted if is_contradicted => self.of_verdict(why),
             Held::AttemptsExhausted => self.exhausted(record),
             Held::IdentityChanged => with(record, why, &self.former_scope().unwrap_or_default()),
-            Held::CreationInDoubt => with(record, why, &retry()),
+            Held::CreationInDoubt => with(record, why, RETRY),
             Held::VerdictOutdated => record.to_owned(),
             _ => named(record, why),
         })
@@ -60,31 +67,32 @@ impl Words<'_> {
         if verdict.status() == ConditionStatus::True {
             return format!(
                 "the controller acts on the object's conditions, and driftObserved is not True yet; {}",
-                confirmation(self.facts.target, verdict.reason)
+                confirmation(&self.facts.target.confirm, verdict.reason)
             );
         }
         match verdict.reason {
             _ if self.facts.target.suspend && why == Held::VerdictUnknown => self.suspension(),
             ObservedReason::Suspended => self.suspension(),
             ObservedReason::AbsenceContradicted => format!(
-                "the external system refused the create because it exists already: one create an hour is tried, or one at once by a \
-                 new value of the annotation {RETRY_REQUESTED_ANNOTATION}"
+                "the external system refused the create because it exists already: one create an hour is tried; {RETRY}"
             ),
-            ObservedReason::AllMissing => format!(
-                "the read finds none of the target's resources: one that is found ends this, and a new value of the annotation \
-                 {RETRY_REQUESTED_ANNOTATION} confirms the loss of this one"
-            ),
+            ObservedReason::AllMissing => {
+                "the read finds none of the target's resources: one that is found ends this, and \
+                 `kubectl drift retry KIND/NAME` confirms the loss of this one"
+                    .to_owned()
+            }
             _ => why.cause().to_owned(),
         }
     }
 
     fn suspension(&self) -> String {
-        let Facts { target, .. } = self.facts;
+        let Facts { target, object, .. } = self.facts;
+        let what = if object.deleting { "nothing is deleted outside" } else { "no polls and no corrections" };
         let sentence = match target.suspend {
-            true => &format!("the target is suspended: no polls and no corrections until `unsuspend {}`", target.name),
-            false => "the target's `suspendWhen` holds for it: no polls and no corrections meanwhile",
+            true => format!("the target is suspended: {what} until `kubectl drift unsuspend {}`", target.name),
+            false => format!("the target's `suspendWhen` holds for it: {what} meanwhile"),
         };
-        named(sentence, Held::Suspended)
+        named(&sentence, Held::Suspended)
     }
 
     fn unverified(&self) -> String {
@@ -105,17 +113,14 @@ impl Words<'_> {
     fn exhausted(&self, record: &str) -> String {
         let unhealed = self.facts.verdict.tag.unhealed;
         if unhealed < self.facts.target.correct.limits.attempts {
-            return with(record, Held::AttemptsExhausted, &retry());
+            return with(record, Held::AttemptsExhausted, RETRY);
         }
-        format!(
-            "{unhealed} corrections in a row changed nothing (AttemptsExhausted): one try an hour, or at once by a new value of the \
-             annotation {RETRY_REQUESTED_ANNOTATION}"
-        )
+        format!("{unhealed} corrections in a row changed nothing (AttemptsExhausted): one try an hour; {RETRY}")
     }
 
     /// The command that approves the correction. Its hash is the controller's, because it covers versions of Secrets.
     fn approval(&self) -> Option<String> {
-        let Facts { target, object, .. } = self.facts;
+        let object = self.facts.object;
         let note = object.conditions.correction_status();
         let asked_for = note.awaits_approval();
         if asked_for.is_some() && object.approved() == asked_for {
@@ -125,20 +130,27 @@ impl Words<'_> {
             let sentence = "a person has to approve the correction, once the controller asks for that";
             return Some(named(sentence, Held::AwaitingApproval));
         };
-        let object = object.id.as_arguments(&target.objects.kind);
         Some(format!(
-            "the correction awaits approval {hash} (AwaitingApproval): `kubectl drift approve {object}` shows and approves it"
+            "the correction awaits approval {hash} (AwaitingApproval): `kubectl drift approve KIND/NAME` shows and approves it"
         ))
     }
 }
 
 /// How often the poller has to find this before it says so.
-fn confirmation(target: &Target, reason: ObservedReason) -> String {
-    let polls = if reason.is_absence() { target.confirm.absent } else { target.confirm.drift };
+fn confirmation(confirm: &Confirm, reason: ObservedReason) -> String {
+    let polls = if reason.is_absence() { confirm.absent } else { confirm.drift };
     let flapping = polls.max(NEEDED_TO_FLIP);
     let polls = if polls == 1 { "a poll has".to_owned() } else { format!("{polls} polls in a row have") };
+    let missing = match confirm.absent_for {
+        _ if !reason.is_absence() => String::new(),
+        Duration::ZERO => String::new(),
+        time => format!(
+            "; a resource that was found before has to be missing for {} (confirm.absentFor)",
+            humantime::format_duration(time)
+        ),
+    };
     format!(
-        "{polls} to find it first, and {flapping} in a row while its verdict keeps changing (Event VerdictFlapping)"
+        "{polls} to find it first, and {flapping} in a row while its verdict keeps changing (Event VerdictFlapping){missing}"
     )
 }
 
@@ -153,10 +165,6 @@ fn failing_templates(target: &Target, object: &LeanObject) -> String {
         target.desired_state_of(&view).err().filter(|_| !object.deleting).map(|error| error.to_string()),
     ];
     errors.into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-fn retry() -> String {
-    format!("a new value of the annotation {RETRY_REQUESTED_ANNOTATION} requests a retry")
 }
 
 fn named(sentence: &str, why: Held) -> String {

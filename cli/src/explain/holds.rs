@@ -11,9 +11,29 @@ use super::guards::{guards, is_of_verdict};
 use super::hold_words::Words;
 use crate::targets::leases::{attestations, attested_texts};
 
+/// The place of the object in the commands of sentences that are about any object.
+const ANY_OBJECT: &str = "KIND/NAME";
+
 /// Everything that holds a correction, or a deletion, one sentence each; nothing where it would follow.
 #[must_use]
 pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+    about(facts, all(facts, leases, now))
+}
+
+/// Returns the holds that the target and the object show by themselves. A manifest that no poller has seen has no
+/// conditions yet, so nothing follows from their absence.
+#[must_use]
+pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
+    about(facts, told(facts, None, now))
+}
+
+/// Names the object in the commands of its holds.
+fn about(facts: Facts<'_>, held: Vec<String>) -> Vec<String> {
+    let object = facts.arguments();
+    held.into_iter().map(|sentence| sentence.replace(ANY_OBJECT, &object)).collect()
+}
+
+fn all(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     let Facts { target, object, .. } = facts;
     let unattested = unattested(facts, leases, now);
     let told = told(facts, unattested.as_ref(), now);
@@ -31,13 +51,6 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
     held.extend(of_controller(facts, leases, now));
     held.extend(unknown_attestations(facts, leases));
     held
-}
-
-/// Returns the holds that the target and the object show by themselves. A manifest that no poller has seen has no
-/// conditions yet, so nothing follows from them.
-#[must_use]
-pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
-    told(facts, None, now)
 }
 
 /// The sentences for the controller's guards, and for what the object's own conditions lack.

@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
+use drift_kube::client::ResolvedKind;
 use drift_kube::kinds::WrittenKinds;
 use drift_language::Target;
+use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::check::TriedFiles;
+use crate::kinds::KindWord;
 
 /// The namespace in which `kubectl apply` puts an object without one.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -38,14 +41,28 @@ pub(super) fn tried_object(
 }
 
 fn targets_about<'f>(files: &'f TriedFiles, kind: &str) -> Result<Vec<&'f Arc<Target>>, String> {
-    let is_about = |target: &&Arc<Target>| target.objects.kind.eq_ignore_ascii_case(kind);
+    let (written, word) = (WrittenKinds::read(&files.manifests), KindWord::among(&files.manifests, kind));
+    let is_about = |target: &&Arc<Target>| word.means(&kind_of(target, &written));
     let about: Vec<_> = files.targets.iter().filter(is_about).collect();
     if about.is_empty() {
         let kinds: Vec<_> = files.targets.iter().map(|target| target.objects.kind.as_str()).collect();
         let kinds = kinds.join(", ");
-        return Err(format!("without a cluster the object is named by its kind as the target has it: {kinds}"));
+        return Err(format!(
+            "the targets of -f are for {kinds}, and `{kind}` means none of them: plural and short names of a kind are known with its \
+             CustomResourceDefinition in -f"
+        ));
     }
     Ok(about)
+}
+
+/// The kind of a target's objects. Where no file defines it, its plural is a guess, which only has to fit a word.
+fn kind_of(target: &Target, written: &WrittenKinds) -> ResolvedKind {
+    let objects = &target.objects;
+    written.find(&objects.api_version, &objects.kind).unwrap_or_else(|| {
+        let version = objects.api_version.rsplit('/').next().unwrap_or_default();
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(objects.group(), version, &objects.kind));
+        ResolvedKind { resource, namespaced: false }
+    })
 }
 
 /// The one manifest that is meant, in the namespace where it would be created.

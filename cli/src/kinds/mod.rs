@@ -8,8 +8,9 @@ use drift_kube::client::ResolvedKind;
 use drift_kube::client::{CALL_DEADLINE, CallError, within};
 use kube::core::discovery::v2::APIGroupDiscovery;
 use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::Value;
 
-use names::ServedKind;
+use names::{ServedKind, is_definition, served_versions};
 
 /// The scope of a namespaced kind.
 const NAMESPACED: &str = "Namespaced";
@@ -27,6 +28,13 @@ impl KindWord {
             tracing::warn!("short names of kinds are not known: {error}");
             Vec::new()
         });
+        Self { word: word.to_owned(), served }
+    }
+
+    /// Of a command line without a cluster: definitions among these manifests have short names.
+    pub(crate) fn among(manifests: &[Value], word: &str) -> Self {
+        let definitions = manifests.iter().filter(|manifest| is_definition(manifest));
+        let served = definitions.flat_map(served_versions).map(|(kind, _)| kind).collect();
         Self { word: word.to_owned(), served }
     }
 

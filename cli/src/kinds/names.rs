@@ -1,6 +1,8 @@
 //! The kind that a word means, as for kubectl: kind, plural, singular or short name, with an optional group or version
 //! and group.
 
+use serde_json::Value;
+
 /// A kind in one version, as the API server lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServedKind {
@@ -47,6 +49,33 @@ impl ServedKind {
 #[must_use]
 pub(crate) fn find_kind<'k>(served: &'k [ServedKind], word: &str) -> Option<&'k ServedKind> {
     served.iter().find(|kind| kind.is_called(word))
+}
+
+/// Returns true for a CustomResourceDefinition.
+#[must_use]
+pub(crate) fn is_definition(manifest: &Value) -> bool {
+    manifest["kind"] == "CustomResourceDefinition"
+}
+
+/// The served versions of a definition, the stored one first.
+#[must_use]
+pub(crate) fn served_versions(manifest: &Value) -> Vec<(ServedKind, &Value)> {
+    let (spec, names) = (&manifest["spec"], &manifest["spec"]["names"]);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let listed = spec["versions"].as_array().into_iter().flatten().filter(|version| version["served"] != false);
+    let mut served: Vec<&Value> = listed.collect();
+    served.sort_by_key(|version| version["storage"] != true);
+    let in_version = |version: &Value| ServedKind {
+        group: text(&spec["group"]),
+        version: text(&version["name"]),
+        kind: text(&names["kind"]),
+        plural: text(&names["plural"]),
+        singular: text(&names["singular"]),
+        short_names: names["shortNames"].as_array().into_iter().flatten().map(text).collect(),
+        is_namespaced: spec["scope"] != "Cluster",
+        needs_version: false,
+    };
+    served.into_iter().map(|version| (in_version(version), version)).collect()
 }
 
 #[cfg(test)]

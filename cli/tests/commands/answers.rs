@@ -224,8 +224,8 @@ fn all_that_holds_a_tried_correction_is_told() {
     let paused = ", annotations: {driftpoller.dev/paused: \"true\"}";
     for (correct, more, expected) in [
         ("", "", &["the target only observes"][..]),
-        (correct, "", &["no steps for update"]),
-        (correct, paused, &["paused by its annotation", "no steps for update"]),
+        (correct, "", &["no steps for update", "(NotOurs)"]),
+        (correct, paused, &["paused by its annotation", "no steps for update", "(NotOurs)"]),
     ] {
         let text = target("records", objects, correct) + &record(&format!("name: www, namespace: team-a{more}"));
         let (code, told) = tried(&text, &["-o", "json"]);
@@ -234,5 +234,134 @@ fn all_that_holds_a_tried_correction_is_told() {
         let is_told = held.len() == expected.len() && held.iter().zip(expected).all(|(held, text)| held.contains(text));
         assert!(code == 1 && is_told, "{correct} {more} {code}: {told:#}");
         assert!(told["tried"].as_str().is_some_and(|tried| tried.contains("no external system was asked")), "{told:#}");
+    }
+}
+
+/// The lines of a paragraph.
+fn paragraph<'t>(told: &'t str, head: &str) -> Vec<&'t str> {
+    let mut lines = told.lines().skip_while(|line| !line.starts_with(&format!("{head} ")));
+    let first = lines.next().map(|line| line[head.len()..].trim());
+    first.into_iter().chain(lines.take_while(|line| line.starts_with(' ')).map(str::trim)).collect()
+}
+
+const CORRECT: &str = "  correct: {mode: Correct, http: {create: [{method: POST, url: 'https://dns.example/x'}], \
+                       update: [{method: PUT, url: 'https://dns.example/x'}], delete: [{method: DELETE, url: 'https://dns.example/x'}]}}\n";
+
+/// A record of the controller.
+const OWNS: &str = "status: {conditions: [{type: driftCorrected, status: 'True', reason: CorrectionApplied, observedGeneration: 1, \
+                message: 'correction 1, owns \"www\": created', lastTransitionTime: '2026-01-01T00:00:00Z'}]}\n";
+
+#[test]
+fn an_object_that_owns_nothing_takes_over_no_resource() {
+    let objects = "apiVersion: dns.example/v1, kind: Record";
+    let www = record("name: www, namespace: team-a");
+    let held = |correct: &str| {
+        let (code, told) = tried(&(target("records", objects, correct) + &www), &[]);
+        assert!(code == 1 && told.contains("would send  PUT https://dns.example/x"), "{code}: {told}");
+        paragraph(&told, "held").join("; ")
+    };
+    assert!(held(CORRECT).contains("`correct.existing` is Refuse (NotOurs)"), "{}", held(CORRECT));
+    assert_eq!(held(&CORRECT.replace("mode: Correct", "mode: Correct, existing: Adopt")), "");
+}
+
+#[test]
+fn a_trial_says_what_would_follow() {
+    let objects = "apiVersion: dns.example/v1, kind: Record";
+    let adopting = CORRECT.replace("mode: Correct", "mode: Correct, existing: Adopt");
+    let text = target("records", objects, &adopting) + &record("name: www, namespace: team-a");
+    let (_, told) = tried(&text, &[]);
+    assert_eq!(paragraph(&told, "follows"), ["a correction (update), once the target is active"], "{told}");
+    assert!(paragraph(&told, "tried")[0].starts_with("the answer came from a file"), "{told}");
+    let gone = "name: www, namespace: team-a, generation: 2, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [driftpoller.dev/external]";
+    let (code, told) = tried(&(target("records", objects, CORRECT) + &record(gone) + OWNS), &[]);
+    let follows = paragraph(&told, "follows").join("; ");
+    assert!(code == 2 && follows.starts_with("the external resource is deleted"), "{code}: {told}");
+    assert!(told.contains("would send  DELETE https://dns.example/x"), "{told}");
+}
+
+#[test]
+fn an_answer_that_is_not_needed_is_told() {
+    let objects = "apiVersion: dns.example/v1, kind: Record";
+    let text = target("records", objects, "") + &record("name: www, namespace: team-a");
+    let unmade =
+        text.replace("https://dns.example/x}", "https://dns.example/x, absentUntil: \"${has(self.status.id)}\"}");
+    for (text, expected) in [
+        (&text, "the answer came from a file: no external system was asked"),
+        (&unmade, "the read needs no request for this object, so the answer of the file was not used"),
+    ] {
+        let (code, told) = tried(text, &[]);
+        assert!(code == 1 && paragraph(&told, "tried")[0].starts_with(expected), "{code}: {told}");
+    }
+}
+
+#[test]
+fn a_suspension_is_told_once_and_as_it_is() {
+    let objects = "apiVersion: dns.example/v1, kind: Record";
+    let suspended = target("records", objects, &format!("{CORRECT}  suspend: true\n"));
+    let alone = target("records", objects, &format!("{CORRECT}  suspendWhen: \"${{self.metadata.name == 'www'}}\"\n"));
+    let living = "name: www, namespace: team-a";
+    let gone = "name: www, namespace: team-a, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [driftpoller.dev/external]";
+    let of_all = "until `kubectl drift unsuspend records` (Suspended)";
+    let of_one = "the target's `suspendWhen` holds for it: ";
+    for (target, metadata, verdict, held) in [
+        (
+            &suspended,
+            living,
+            "Unknown/Suspended: the target is suspended",
+            format!("no polls and no corrections {of_all}"),
+        ),
+        (&suspended, gone, "", format!("nothing is deleted outside {of_all}")),
+        (
+            &alone,
+            living,
+            "the target's `suspendWhen` holds for this object",
+            format!("{of_one}no polls and no corrections meanwhile"),
+        ),
+        (&alone, gone, "", format!("{of_one}nothing is deleted outside meanwhile")),
+    ] {
+        let (code, told) = tried(&(target.clone() + &record(metadata) + OWNS), &[]);
+        let lines = paragraph(&told, "held");
+        assert!(code == 2 && lines.len() == 1 && lines[0].contains(&held), "{code}: {told}");
+        assert!(told.contains(verdict) && !told.contains("suspended for this object"), "{told}");
+    }
+}
+
+#[test]
+fn an_unmet_requirement_is_one_hold() {
+    let objects = "apiVersion: dns.example/v1, kind: Record";
+    let require = "  require: [{that: \"${self.metadata.name == 'mail'}\", else: it is no mail}]\n";
+    let failing = "  require: [{that: \"${self.spec.a == 'b'}\", else: no}]\n";
+    for (require, expected) in [(require, "(NotAllowed): it is no mail"), (failing, "(TemplateFails)")] {
+        let text = target("records", objects, &format!("{CORRECT}{require}")) + &record("name: www, namespace: team-a");
+        let (code, told) = tried(&text, &[]);
+        let lines = paragraph(&told, "held");
+        assert!(code == 2 && lines.len() == 1 && lines[0].contains(expected), "{code}: {told}");
+    }
+}
+
+#[test]
+fn a_kind_is_named_as_for_get() {
+    let definition = "---\nkind: CustomResourceDefinition\nspec: {group: dns.example, scope: Namespaced, \
+                      names: {kind: Record, plural: records, singular: record, shortNames: [rec]}, versions: [{name: v1, served: true, \
+                      subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}\n";
+    let target = target("records", "apiVersion: dns.example/v1, kind: Record", "");
+    let www = record("name: www, namespace: team-a");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bare.yaml"), format!("{target}{www}")).unwrap();
+    std::fs::write(folder.path().join("defined.yaml"), format!("{target}{www}{definition}")).unwrap();
+    std::fs::write(folder.path().join("answer.json"), r#"{"target": "none", "place": "none"}"#).unwrap();
+    for (word, file, expected) in [
+        ("Record", "bare.yaml", 1),
+        ("records", "bare.yaml", 1),
+        ("record.dns.example", "bare.yaml", 1),
+        ("rec", "bare.yaml", 3),
+        ("rec", "defined.yaml", 1),
+        ("rec.v1.dns.example", "defined.yaml", 1),
+        ("record.other.example", "defined.yaml", 3),
+    ] {
+        let given = ["explain", &format!("{word}/www"), "-f", file, "--answer", "answer.json"];
+        let (code, printed, said) = ended(run_in(folder.path(), &given, ""));
+        assert_eq!(code, expected, "{word} {file}: {printed}{said}");
+        assert!(code != 3 || said.contains("known with its CustomResourceDefinition in -f"), "{said}");
     }
 }

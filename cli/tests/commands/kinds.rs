@@ -69,3 +69,15 @@ fn check_knows_the_kinds_beside_targets() {
     let (code, ..) = check(&[components]);
     assert_eq!(code, 0);
 }
+
+#[test]
+fn a_status_field_that_the_kind_lacks_is_told_where_it_is_written() {
+    let stored = "accept: [201]\n            store: {recordID: \"${response.body.name}\"}";
+    let published = "publish: {recordID: \"${observed.name}\"}\n      correct:";
+    for (from, to, key) in [("accept: [201]", stored, "store"), ("correct:", published, "publish")] {
+        let folder = folder(from, to);
+        let (code, _, said) = ended(run_in(folder.path(), &["check", "targets", "-f", DEFINITION], ""));
+        assert!(code == 3 && said.contains(&format!("has no field status.recordID, which `{key}` writes")), "{said}");
+        assert!(said.contains("{recordID: ") && !said.contains("which a template reads"), "{said}");
+    }
+}

@@ -74,7 +74,7 @@ impl Announcer {
     pub fn deletion_held(&self, kind: &ResolvedKind, object: &LeanObject, why: Held) {
         let note = match why {
             Held::OutsideWindow => "not deleted outside: no window of `correct.deletionWindows` is open",
-            Held::Suspended => "not deleted outside: the target is suspended for this object",
+            Held::Suspended => "not deleted outside: the target is suspended, as a whole or by its `suspendWhen`",
             Held::TargetTaken => "not deleted outside: another ConfigMap has another text of the target",
             Held::NewerVersion => {
                 "not deleted outside: a condition has words of a newer version, so run that version of both programs"
@@ -94,7 +94,7 @@ impl Announcer {
         };
         let note = format!(
             "{what}: an object of the same scope may own the resource, and the objects of {awaited} are not known. Restore its \
-             ConfigMap, or remove it with kubectl drift forget; see the alert DriftTargetMissing and /readyz"
+             ConfigMap, or remove it with `kubectl drift forget TARGET`; see the alert DriftTargetMissing and /readyz"
         );
         self.on_object(kind, object, (NoticeKind::Warning, reason, action), note);
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason};
+use drift_api::held_corrections::Held;
 use drift_e2e::binaries::Kubernetes;
 use drift_e2e::pages::{code, yaml_blocks};
 use drift_language::DocumentName;
@@ -66,6 +67,16 @@ fn every_target_in_the_documentation_is_good() {
         count += found.len();
     }
     assert!(count >= 15, "only {count} targets were found");
+}
+
+#[test]
+fn troubleshooting_has_every_reason_of_a_hold() {
+    // An object in sync needs nothing, and one without our finalizer is not held by these programs.
+    let is_trouble = |why: &&Held| !matches!(why, Held::InSync | Held::Deleting);
+    let page = page("docs/troubleshooting/README.md");
+    let lacking: Vec<_> = Held::ALL.iter().filter(is_trouble).map(|why| why.word()).collect();
+    let lacking: Vec<_> = lacking.into_iter().filter(|word| !page.contains(&format!("`{word}`"))).collect();
+    assert!(lacking.is_empty(), "{lacking:?}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn what_is_being_deleted_has_no_verdict() {
     let expected = "Proxy u by target t (c/k)
 deleting    since 2026-01-01T00:00:00Z
             no finalizer keeps it
-            what is being deleted has no verdict: it is polled only to see if its external resource is gone
+            what is being deleted has no verdict: a poll only shows if its external resource is gone
 asked       nothing: that is not needed
 observed    the external resource is not there
 stands      nothing yet
@@ -131,12 +131,13 @@ fn a_condition_says_when_it_was_last_written() {
 }
 
 #[test]
-fn nothing_follows_from_a_trial() {
-    for held in [&[][..], &["it is paused"]] {
-        let told = explanation(held, Shown::Absent).with_trial(Some("nothing: it was tried"));
+fn a_trial_says_what_would_follow() {
+    let follows = "follows     a correction (update), once the target is active\n";
+    for (held, expected) in [(&[][..], follows), (&["it is paused"], "held        it is paused\n")] {
+        let told = explanation(held, Shown::Absent).with_trial("it was tried");
         let text = told.text(None);
-        assert!(text.ends_with("follows     nothing: it was tried\n"), "{text}");
-        assert_eq!((text.contains("held"), &told.json()["tried"]), (!held.is_empty(), &json!("nothing: it was tried")));
+        assert!(text.ends_with(&format!("{expected}tried       it was tried\n")), "{text}");
+        assert_eq!(told.json()["tried"], json!("it was tried"));
     }
 }
 

@@ -298,3 +298,37 @@ fn another_text_at_the_poller_is_told_whatever_was_found() {
     let held = holds(Facts { target: &correcting, object: &drifted, verdict: &differs, ..facts }, &leases, now);
     assert_eq!(held.len(), 1, "an exception to another text says nothing of this one: {held:?}");
 }
+
+#[test]
+fn an_absence_says_how_long_it_has_to_last() {
+    let storing = CORRECT.replacen("url: 'http://h/x'}", "url: 'http://h/x', store: {key: '${response.body.id}'}}", 1);
+    let (storing, plain) =
+        (target(&format!("{}{storing}", TEXT.trim_end())), target(&format!("{}{CORRECT}", TEXT.trim_end())));
+    let in_sync = object(&verdict(ObservedReason::InSync), "correction 2, owns \"x\": updated", &json!({}));
+    for (target, reason, is_told) in [
+        (&storing, ObservedReason::ExternalMissing, true),
+        (&storing, ObservedReason::FieldsDiffer, false),
+        (&plain, ObservedReason::ExternalMissing, false),
+    ] {
+        let verdict = verdict(reason);
+        let facts = Facts { target, is_deployed: true, object: &in_sync, verdict: &verdict };
+        let held = holds(facts, &leases(target, NOW), NOW.parse().unwrap()).join("; ");
+        assert_eq!(held.contains("has to be missing for 10s (confirm.absentFor)"), is_told, "{held}");
+    }
+}
+
+#[test]
+fn a_remedy_is_a_whole_command() {
+    let correcting = target(&format!("{}{CORRECT}", TEXT.trim_end()));
+    let drifted = verdict(ObservedReason::FieldsDiffer);
+    let exhausted = Verdict { tag: Tag { unhealed: 99, ..drifted.tag.clone() }, ..drifted };
+    let contradicted = verdict(ObservedReason::AbsenceContradicted);
+    for (verdict, expected) in
+        [(&exhausted, "`kubectl drift retry proxy/web`"), (&contradicted, "`kubectl drift retry proxy/web`")]
+    {
+        let object = object(verdict, "correction 2, owns \"x\": updated", &json!({}));
+        let facts = Facts { target: &correcting, is_deployed: true, object: &object, verdict };
+        let held = holds(facts, &leases(&correcting, NOW), NOW.parse().unwrap()).join("; ");
+        assert!(held.contains(expected) && !held.contains("KIND/NAME"), "{held}");
+    }
+}

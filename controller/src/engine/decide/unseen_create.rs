@@ -45,7 +45,7 @@ fn text(unseen: UnseenCreate) -> String {
     };
     format!(
         "{requests} ({what}), and the read finds no resource: up to {sent} may exist; {next}: look in the external \
-         system, and correct the read, delete what is there, or request a retry"
+         system, and correct the read, delete what is there, or run `kubectl drift retry KIND/NAME`"
     )
 }
 

@@ -19,6 +19,9 @@ const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
 const CROWDED: &str = "the memory for objects has no room for the fields of this one: make the objects of its namespace \
      smaller, or raise the poller's memory limit";
 
+/// Message for an object that `suspendWhen` suspends alone.
+const SUSPENDED_ALONE: &str = "the target's `suspendWhen` holds for this object";
+
 /// An object as rendered by its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
@@ -63,7 +66,8 @@ pub fn rule_error(error: &EvaluationError) -> Failure {
 
 fn find_bar(target: &Target, view: &Value) -> Option<Failure> {
     match target.is_suspended_for(view) {
-        Ok(true) => return Some(Failure::of(ObservedReason::Suspended)),
+        Ok(true) if target.suspend => return Some(Failure::of(ObservedReason::Suspended)),
+        Ok(true) => return Some(Failure { reason: ObservedReason::Suspended, text: SUSPENDED_ALONE.to_owned() }),
         Err(error) => return Some(rule_error(&error)),
         Ok(false) => {}
     }

@@ -12,8 +12,7 @@ use drift_language::Target;
 /// Placeholder for a verdict's reason while an object is being deleted.
 pub const DELETING: &str = "Deleting";
 /// Message for the placeholder reason.
-pub const NO_VERDICT: &str =
-    "what is being deleted has no verdict: it is polled only to see if its external resource is gone";
+pub const NO_VERDICT: &str = "what is being deleted has no verdict: a poll only shows if its external resource is gone";
 
 /// Returns the verdict on an object. An object that is being deleted has none, because its condition is from before.
 #[must_use]

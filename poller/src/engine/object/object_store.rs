@@ -160,7 +160,7 @@ impl ObjectStore {
     }
 
     /// Requests a poll of another object whose resource may be there, to learn if the read works. Looks at
-    /// [`PROVERS_LOOKED_AT`] objects: in a mass loss most are missing, and the regular polls find one that is not.
+    /// `PROVERS_LOOKED_AT` objects: in a mass loss most are missing, and the regular polls find one that is not.
     pub fn ask_for_proof(&mut self, of: &Uid, now: Moment) {
         let count = self.states.len();
         for step in 0..count.min(PROVERS_LOOKED_AT) {

@@ -110,7 +110,7 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
         ObservedReason::AllMissing => "the read finds none of the external resources that it found before",
         ObservedReason::RuleError => "a template of the target cannot be evaluated for this object",
         ObservedReason::NotAllowed => "a requirement of the target does not hold for this object",
-        ObservedReason::Suspended => "the target is suspended for this object",
+        ObservedReason::Suspended => "the target is suspended",
         ObservedReason::TargetMissing => {
             "no ConfigMap has the target of this object any more, so that it is neither polled nor corrected"
         }

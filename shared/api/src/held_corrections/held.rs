@@ -49,7 +49,8 @@ words! {
         "the target only observes: its `correct.mode` is Observe";
     /// An id that a step stored was changed or removed by another writer.
     StoredIdChanged => "stored_id_changed",
-        "another writer changed or removed an id in its status: set it back, or give the resource up";
+        "another writer changed or removed an id in its status: set it back, or give the resource up by \
+        `kubectl drift give-up KIND/NAME`";
     /// A template of the target fails for this object.
     TemplateFails => "template_fails",
         "a template of the target fails for the object";
@@ -74,7 +75,7 @@ words! {
     /// Objects that may have claimed the identity are not listed yet.
     ScopeIncomplete => "scope_incomplete",
         "the objects of another target of the same scope are not known to the controller; its /readyz names the target. That ends \
-        once the target's ConfigMap is back, or after `kubectl drift forget` of it";
+        once the target's ConfigMap is back, or after `kubectl drift forget TARGET`";
     /// The verdict is Unknown.
     VerdictUnknown => "verdict_unknown",
         "the poll gave no result, and the controller corrects only drift that a poll found";
@@ -99,10 +100,10 @@ words! {
     /// The result of the last create is unknown, and the read cannot show it or does not find it.
     CreationInDoubt => "creation_in_doubt",
         "the last create may have made a resource that the read does not find: look in the external system, and correct \
-        the read, delete what is there, or request a retry";
+        the read, delete what is there, or run `kubectl drift retry KIND/NAME`";
     /// Too many consecutive corrections healed nothing.
     AttemptsExhausted => "attempts_exhausted",
-        "the last corrections changed nothing: one try an hour, or a retry request";
+        "the last corrections changed nothing: one try an hour, or at once by `kubectl drift retry KIND/NAME`";
     /// The correction awaits the approval of a person.
     AwaitingApproval => "awaiting_approval",
         "the correction awaits approval: `kubectl drift approve KIND/NAME` shows and approves it";
@@ -213,6 +214,16 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_remedy_is_a_whole_command() {
+        for cause in Held::ALL.iter().map(|why| why.cause()) {
+            let ends = cause.split("`kubectl drift ").skip(1).filter_map(|rest| rest.split_once('`'));
+            let whole = ends.filter(|(command, _)| command.ends_with(" KIND/NAME") || command.ends_with(" TARGET"));
+            assert_eq!(whole.count(), cause.matches("kubectl drift").count(), "{cause}");
+            assert!(!cause.contains("a retry") && !cause.contains("unsuspend `"), "{cause}");
+        }
+    }
 
     #[test]
     fn no_two_reasons_share_a_word() {

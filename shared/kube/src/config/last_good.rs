@@ -139,7 +139,7 @@ impl Judge for LastGood {
         Configuration {
             targets: self.catalogue.targets().clone(),
             states: self.catalogue.states().clone(),
-            taken: self.catalogue.taken().to_vec(),
+            taken: self.catalogue.taken(),
             forgotten: forgotten.clone(),
             whole: documents.keys().filter(is_whole).cloned().collect(),
             problems: problems.iter().filter(|problem| !unsettled.contains(&problem.document)).cloned().collect(),

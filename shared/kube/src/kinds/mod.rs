@@ -25,6 +25,7 @@ use crate::client;
 use crate::client::{CallError, LIST_DEADLINE, ResolvedKind};
 use declared::{undeclared_fields, undeclared_status};
 use discovery::served_versions;
+use drift_api::object::field_paths::FieldPaths;
 use drift_language::{Target, UnknownField};
 use schema::{Schema, schema_doubts, schema_problems};
 
@@ -119,7 +120,11 @@ pub async fn unknown_fields(client: &kube::Client, target: &Target) -> Result<Ve
 }
 
 fn lacking_fields(schema: &Schema<'_>, target: &Target) -> Vec<UnknownField> {
-    let mut fields = undeclared_fields(schema, &target.all_fields);
+    // The target keeps what it writes, too, and that is told where it is written.
+    let is_written = |path: &[String]| matches!(path, [status, name] if status == "status" && target.written_status().any(|(_, field)| field == name));
+    let mut read = FieldPaths::default();
+    target.all_fields.iter().filter(|path| !is_written(path)).for_each(|path| read.insert(path.to_vec()));
+    let mut fields = undeclared_fields(schema, &read);
     fields.extend(undeclared_status(schema, target.written_status()));
     fields
 }

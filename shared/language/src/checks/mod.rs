@@ -8,3 +8,4 @@ pub(crate) mod lookalikes;
 pub(crate) mod secret_use;
 pub(crate) mod shared_requests;
 pub(crate) mod unbounded_grants;
+pub(crate) mod unread_ids;

@@ -46,7 +46,9 @@ pub struct Catalogue {
     targets: BTreeMap<String, Arc<Target>>,
     states: BTreeMap<String, TargetState>,
     problems: Vec<Problem>,
-    taken: Vec<Problem>,
+    /// The problems of two documents in conflict: of the one in the older ConfigMap, if it was valid alone, and of the
+    /// other.
+    conflicts: Vec<(Option<Problem>, Problem)>,
 }
 
 /// A valid document.
@@ -106,10 +108,18 @@ impl Catalogue {
         &self.problems
     }
 
-    /// The valid documents of which two ConfigMaps have different texts, or texts about the same objects.
+    /// The valid documents of which two ConfigMaps have different texts, or texts about the same objects: a problem of
+    /// each.
     #[must_use]
-    pub fn taken(&self) -> &[Problem] {
-        &self.taken
+    pub fn taken(&self) -> Vec<Problem> {
+        let both = self.conflicts.iter().flat_map(|(older, newer)| older.iter().chain([newer]));
+        in_text_order(both.cloned().collect())
+    }
+
+    /// The same conflicts, each once: at the document in the newer ConfigMap.
+    #[must_use]
+    pub fn conflicts(&self) -> Vec<Problem> {
+        in_text_order(self.conflicts.iter().map(|(_, newer)| newer.clone()).collect())
     }
 
     /// Likely mistakes in active texts, in the order of the documents.
@@ -146,11 +156,7 @@ impl Catalogue {
         let mut next = Self { live: existing.live, problems: existing.problems, ..Self::default() };
         next.choose_governing(created);
         self.leave_former(&mut next, texts, &existing.whole);
-        for problems in [&mut next.problems, &mut next.taken] {
-            problems.sort_by(|left, right| {
-                (&left.document, left.line, left.column).cmp(&(&right.document, right.line, right.column))
-            });
-        }
+        next.problems = in_text_order(next.problems);
         let targets = next.governing.iter().map(|(name, (_, good))| (name.clone(), good.target.clone()));
         next.targets = targets.collect();
         next
@@ -213,7 +219,7 @@ impl Catalogue {
                 is_governing &= !self.governing.get(&taken.target.name).is_some_and(governs);
                 if good.target.document_hash != taken.target.document_hash {
                     let back = taken.conflict(earlier, name, good);
-                    self.taken.extend(back.into_iter().chain([conflict]).map(with_consequence));
+                    self.conflicts.push((back.map(with_consequence), with_consequence(conflict)));
                     let both = [good.target.name.clone(), taken.target.name.clone()];
                     self.states.extend(both.map(|name| (name, TargetState::Taken)));
                 }
@@ -270,6 +276,13 @@ fn accept(offers: Vec<Offer>, existing: &mut Existing) {
         accepted.extend(chosen.map(|good| (offer.name, good)));
     }
     existing.live.extend(accepted);
+}
+
+/// Sorts problems by document and place.
+fn in_text_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    let place = |problem: &Problem| (problem.document.clone(), problem.line, problem.column);
+    problems.sort_by_key(place);
+    problems
 }
 
 /// Says what follows for one of two documents in different ConfigMaps that conflict.

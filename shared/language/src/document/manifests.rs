@@ -32,6 +32,8 @@ pub struct Holder {
     pub config_map: String,
     /// The ConfigMap's namespace, if written.
     pub namespace: Option<String>,
+    /// The line and column of the namespace in the whole text, or of the deepest key on the way to it.
+    pub namespace_at: (usize, usize),
     /// The data key.
     pub key: String,
     /// The label by which the programs find it.
@@ -189,6 +191,8 @@ fn collect_values(manifest: &Node, lines_before: usize, part: &Arc<str>, found: 
     let label = label_of(manifest, lines_before);
     let name = metadata(&["metadata", "name"]).unwrap_or_default();
     let namespace = metadata(&["metadata", "namespace"]);
+    let (line, column) = place_within(manifest, &["metadata", "namespace"]);
+    let namespace_at = (line + lines_before, column);
     let Some(Content::Map(entries)) = manifest.get("data").map(|data| &data.content) else { return };
     for entry in entries {
         let (text, mut value) = (entry.value.as_text().unwrap_or_default(), entry.value.clone());
@@ -197,7 +201,7 @@ fn collect_values(manifest: &Node, lines_before: usize, part: &Arc<str>, found: 
         }
         if label == HolderLabel::Set || text.contains(TARGET_KIND) || is_target(&value) {
             let (config_map, namespace) = (name.to_owned(), namespace.map(str::to_owned));
-            let holder = Holder { config_map, namespace, key: entry.key.clone(), label: label.clone() };
+            let holder = Holder { config_map, namespace, namespace_at, key: entry.key.clone(), label: label.clone() };
             let written = Written { lines_before, value: Some((part.clone(), value)) };
             found.push(FoundDocument { holder: Some(holder), text: text.to_owned(), written });
         }

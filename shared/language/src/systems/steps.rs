@@ -97,7 +97,7 @@ pub struct Steps<S> {
 }
 
 impl<S> Steps<S> {
-    /// The steps of each of [`ACTIONS`].
+    /// The steps of each of `ACTIONS`.
     #[must_use]
     pub fn by_action(&self) -> [&[S]; 4] {
         [&self.create, &self.update, &self.delete, &self.replace]

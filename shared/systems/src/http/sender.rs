@@ -88,8 +88,10 @@ impl HttpSender {
     /// host. Sends nothing.
     ///
     /// # Errors
-    /// [`HttpFailure::CredentialUnavailable`] if they do not; [`HttpFailure::NotConnected`] if no client can be built;
-    /// [`HttpFailure::AddressRefused`] if the host is an address that must not be dialled.
+    /// [`SystemFailure::CredentialUnavailable`](crate::SystemFailure::CredentialUnavailable) if they do not;
+    /// [`HttpFailure::NotConnected`] if no client can be built;
+    /// [`SystemFailure::AddressRefused`](crate::SystemFailure::AddressRefused) if the host is an address that must not
+    /// be dialled.
     pub fn has_credential(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<(), HttpFailure> {
         let secrets = self.shared.secrets.load();
         self.shared.clients.clients(request, options, &secrets)?;
