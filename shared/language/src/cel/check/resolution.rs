@@ -218,7 +218,8 @@ mod tests {
             (
                 "steps.a.?body.orValue('')",
                 Some(
-                    "2: an answer that is no JSON has no body either: compare `response.body` with null, or read `response.text`",
+                    "2: an answer that is no JSON has no body either: compare `response.body` with null, or read \
+                     `response.text`",
                 ),
             ),
             (

@@ -1,7 +1,7 @@
 //! `json.parse(text)` and `json.text(x)`: JSON texts as values, and values as JSON texts.
 //!
-//! The text of a value has one canonical form: keys are sorted, there is no whitespace between tokens, and equal numbers
-//! have equal texts. Values and texts are charged as they are built.
+//! The text of a value has one canonical form: keys are sorted, there is no whitespace between tokens, and equal
+//! numbers have equal texts. Values and texts are charged as they are built.
 
 use std::io;
 
