@@ -1,5 +1,6 @@
 //! Single values in documents and objects: numbers with units, names, JSON.
 
+pub(crate) mod addresses;
 pub(crate) mod decimal;
 pub(crate) mod entities;
 pub(crate) mod json;

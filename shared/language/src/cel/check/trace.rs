@@ -16,11 +16,16 @@ const MAX_PARTS: usize = 100;
 /// Functions and operators whose result has no field of their arguments.
 const MEASURES: &[&str] = &[
     "bool",
+    "containsCIDR",
+    "containsIP",
     "double",
     "hasValue",
     "int",
+    "isCIDR",
+    "isIP",
     "isQuantity",
     "matches",
+    "prefixLength",
     "size",
     "type",
     "uint",

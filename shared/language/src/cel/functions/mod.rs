@@ -3,6 +3,7 @@
 //!
 //! [`table`] lists the ones that templates can use.
 
+pub(super) mod addresses;
 pub(super) mod json_parse;
 pub(super) mod json_text;
 pub(super) mod matching;

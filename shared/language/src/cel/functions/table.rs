@@ -5,7 +5,7 @@
 
 use cel::common::functions::Function as Run;
 
-use crate::cel::functions::{json_parse, json_text, matching, merging, quantities, removal, sorting, texts};
+use crate::cel::functions::{addresses, json_parse, json_text, matching, merging, quantities, removal, sorting, texts};
 
 /// The way in which a function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,10 +87,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     alone("bytes", 1, 1).typed(0, Returned::Bytes),
     alone("capture", 2, 2).typed(2, Returned::Any).charging(matching::capture),
     alone("captureAll", 2, 2).typed(2, Returned::Texts).charging(matching::capture_all),
+    alone("cidr", 1, 1).typed(1, Returned::Text).charging(addresses::cidr),
     alone("double", 1, 1).typed(0, Returned::Number),
     alone("duration", 1, 1).typed(0, Returned::Time),
     alone("dyn", 1, 1),
     alone("int", 1, 1).typed(0, Returned::Number),
+    alone("ip", 1, 1).typed(1, Returned::Text).charging(addresses::ip),
+    alone("isCIDR", 1, 1).typed(1, Returned::Bool).charging(addresses::is_cidr),
+    alone("isIP", 1, 1).typed(1, Returned::Bool).charging(addresses::is_ip),
     alone("isQuantity", 1, 1).typed(0, Returned::Bool).charging(quantities::is_quantity),
     alone("json.parse", 1, 1).typed(1, Returned::Any).charging(json_parse::parse),
     alone("json.text", 1, 1).typed(0, Returned::Text).charging(json_text::json_text),
@@ -116,6 +120,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     on_value("charAt", 1, 1).typed(0, Returned::Text),
     on_value("compareTo", 1, 1).charging(quantities::compare_to),
     on_value("contains", 1, 1).typed(1, Returned::Bool),
+    on_value("containsCIDR", 1, 1).typed(1, Returned::Bool).charging(addresses::contains_cidr),
+    on_value("containsIP", 1, 1).typed(1, Returned::Bool).charging(addresses::contains_ip),
     on_value("endsWith", 1, 1).typed(1, Returned::Bool),
     on_value("find", 1, 1).typed(1, Returned::Text).charging(matching::find),
     on_value("findAll", 1, 2).typed(1, Returned::Texts).charging(matching::find_all),
@@ -128,9 +134,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     on_value("join", 0, 1).charging(texts::join),
     on_value("lastIndexOf", 1, 2).typed(1, Returned::Number).charging(texts::last_index_of),
     on_value("lowerAscii", 0, 0).typed(0, Returned::Text),
+    on_value("masked", 0, 0).typed(0, Returned::Text).charging(addresses::masked),
     on_value("matches", 1, 1).typed(1, Returned::Bool).charging(matching::matches),
     on_value("or", 1, 1),
     on_value("orValue", 1, 1),
+    on_value("prefixLength", 0, 0).typed(0, Returned::Number).charging(addresses::prefix_length),
     on_value("replace", 2, 3).typed(2, Returned::Text).charging(texts::replace),
     on_value("sign", 0, 0).charging(quantities::sign),
     on_value("size", 0, 0),
