@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::effects::{Effects, Extra, ListKind};
+use super::effects::{Effects, Empty, Extra, ListKind};
 use super::form::Form;
 use super::rule_tree::Step;
 use crate::values::decimal::Decimal;
@@ -15,8 +15,8 @@ const MAX_KEYS: usize = 8;
 /// Matches every key and every item.
 const EVERY: &str = "*";
 /// The keys of a rule.
-pub(crate) const RULE_KEYS: [&str; 10] =
-    ["path", "list", "keys", "extra", "as", "tolerance", "ignore", "redact", "show", "change"];
+pub(crate) const RULE_KEYS: [&str; 11] =
+    ["path", "list", "keys", "extra", "empty", "as", "tolerance", "ignore", "redact", "show", "change"];
 
 /// One rule as written.
 pub(super) struct WrittenRule {
@@ -46,9 +46,9 @@ pub(super) fn read_rule(reader: &mut Reader<'_>, node: &Node, place: &str) -> Op
     let refusal = match effects.words().as_slice() {
         // Other keys are reported as unknown elsewhere.
         [] if fields.entries().len() > 1 => return None,
-        [] => {
-            Some("a rule says what holds at its path: one of list, extra, as, tolerance, ignore, redact, show, change")
-        }
+        [] => Some(
+            "a rule says what holds at its path: one of list, extra, empty, as, tolerance, ignore, redact, show, change",
+        ),
         [_, _, ..] if effects.ignore => Some("what is ignored is not compared, so no other effect can hold there"),
         _ if effects.redact && effects.show => Some("redact and show contradict each other"),
         _ if effects.ignore && path.is_empty() => Some("the whole of desired cannot be ignored"),
@@ -69,6 +69,9 @@ fn read_effects(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Effects>
             &[("drift", Extra::Drift), ("driftBelow", Extra::DriftBelow), ("allow", Extra::Allow)],
         )
     });
+    let empty = reader.optional(fields, "empty", |reader, node, place| {
+        reader.choice(node, place, &[("absent", Empty::Absent), ("present", Empty::Present)])
+    });
     let form = reader.optional(fields, "as", |reader, node, place| reader.choice(node, place, Form::WORDS.as_slice()));
     let tolerance = reader.optional(fields, "tolerance", read_tolerance);
     let [ignore, redact, show] = ["ignore", "redact", "show"].map(|key| reader.or(fields, key, false, read_flag));
@@ -77,6 +80,7 @@ fn read_effects(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Effects>
     Some(Effects {
         list: list?,
         extra: extra?,
+        empty: empty?,
         form: form?,
         tolerance: tolerance?,
         ignore: ignore?,

@@ -148,6 +148,7 @@ pub(super) const DESCRIPTIONS: &[(&str, &str)] = &[
     ("compare.rules[].list", "Default: ordered."),
     ("compare.rules[].keys", "Fields that identify an item, with list: map. 1 to 8."),
     ("compare.rules[].extra", "More than desired. Default: drift in lists, allow in maps."),
+    ("compare.rules[].empty", "If empty texts, lists and maps equal a missing field. Default: present."),
     ("compare.rules[].as", "How values are read. Default: as they are."),
     ("compare.rules[].tolerance", "How far apart numbers may be. Above 0, default: exact."),
     ("compare.rules[].ignore", "Neither compared nor sent."),
