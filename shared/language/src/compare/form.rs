@@ -68,7 +68,7 @@ macro_rules! keywords {
             pub(super) const WORDS: [(&'static str, Self); [$($word),*].len()] = [$(($word, Self::$form)),*];
 
             /// The rule of `compare` with this form, as a target writes it.
-            pub(super) const fn rule(self) -> &'static str {
+            pub(crate) const fn rule(self) -> &'static str {
                 match self {
                     $(Self::$form => concat!("as: ", $word),)*
                 }

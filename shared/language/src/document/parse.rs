@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::cel::{Expression, Expressions as _, Scope, TextTemplate};
 use crate::checks::addressing::{check_addressing, read_not_identifying};
+use crate::checks::identity_notation::warn_of_notations;
 use crate::checks::indentation::too_deep;
 use crate::checks::secret_use::check_secrets;
 use crate::compare::{Compare, read_compare};
@@ -150,6 +151,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
         correct: target.correct,
     };
     check_addressing(reader, spec, &target);
+    warn_of_notations(reader, spec, &target);
     let objects_at = spec.get("objects").map_or(spec.at, |objects| objects.at);
     let doubts = too_deep(root).into_iter().chain(reader.take_doubts()).collect();
     Some(Parsed { target, name_at, objects_at, doubts })
