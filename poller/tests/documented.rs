@@ -1,4 +1,4 @@
-//! The recipes of `compare` in docs/reference/target/compare.md say what the poller says, and the target of
+//! The recipes and the table of forms in docs/reference/target/compare.md say what the poller says, and the target of
 //! docs/guides/secrets.md sees a password that changed outside.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -35,14 +35,17 @@ fn recipes() -> Vec<Recipe<'static>> {
     blocks.filter_map(parse).collect()
 }
 
-fn target(compare: &str) -> Target {
+fn text(compare: &str) -> String {
     let indented: String = compare.lines().map(|line| format!("  {line}\n")).collect();
-    let text = format!(
+    format!(
         "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: recipe}}\nspec:\n  \
          objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: \"${{self.metadata.name}}\"\n  \
          read: {{http: {{url: \"http://h/x\"}}}}\n{indented}"
-    );
-    drift_language::fixtures::target(&text)
+    )
+}
+
+fn target(compare: &str) -> Target {
+    drift_language::fixtures::target(&text(compare))
 }
 
 #[test]
@@ -57,6 +60,54 @@ fn every_recipe_of_compare_says_what_it_promises() {
         let drift = Drift::of(&target, Subject::from(&object), &desired.value, &observed).unwrap();
         assert_eq!(drift.map(|drift| drift.text).unwrap_or_default(), message, "{compare}");
     }
+}
+
+/// A row about a value that differs only in form: both notations of `/v`, and the effects of the rule for it.
+struct FormRow {
+    sides: [Value; 2],
+    effects: &'static str,
+}
+
+fn form_rows() -> Vec<FormRow> {
+    let (_, after) = PAGE.split_once("\n## The value differs only in form\n").unwrap();
+    let (section, _) = after.split_once("\n## ").unwrap();
+    let (table, _) = section.trim().split_once("\n\n").unwrap();
+    let parse = |line: &'static str| {
+        let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [_, desired, observed, effects] = cells.as_slice() else { panic!("{line}") };
+        let side = |cell: &str| match cell {
+            "absent" => json!({"w": 1}),
+            cell => json!({"v": serde_json::from_str::<Value>(cell.trim_matches('`')).unwrap(), "w": 1}),
+        };
+        FormRow { sides: [side(desired), side(observed)], effects: effects.trim_matches('`') }
+    };
+    table.lines().skip(2).map(parse).collect()
+}
+
+#[test]
+fn every_row_about_forms_holds_in_both_directions() {
+    let rows = form_rows();
+    assert!(rows.len() >= 20, "only {} rows were found", rows.len());
+    let is_in_sync = |rules: &str, [desired, observed]: [&Value; 2]| {
+        let compare = format!("compare: {{desired: \"${{self.spec.x}}\", rules: [{rules}]}}");
+        let target = drift_language::fixtures::parsed(&text(&compare)).ok()?;
+        let object = json!({"metadata": {"name": "x"}, "spec": {"x": desired}});
+        let desired = target.desired_state_of(&object).ok()?.value;
+        Some(Drift::of(&target, Subject::from(&object), &desired, observed).unwrap().is_none())
+    };
+    let mut wrong = Vec::new();
+    for FormRow { sides: [one, other], effects } in &rows {
+        let rule = format!("{{path: /v, {effects}}}");
+        let both = [[one, other], [other, one]];
+        // Without the rule it is drift, except where `extra` finds it.
+        let plain = if effects.starts_with("extra") { "{path: /v, extra: drift}" } else { "{path: /w, redact: true}" };
+        let found = both.map(|sides| is_in_sync(&rule, sides));
+        let is_drift = both.iter().any(|sides| is_in_sync(plain, *sides) == Some(false));
+        if found != [Some(true); 2] || !is_drift {
+            wrong.push(format!("{effects}: {one} and {other}: {found:?}, drift without it: {is_drift}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
 
 #[test]

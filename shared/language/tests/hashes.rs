@@ -62,6 +62,8 @@ const EDITS: &[(&str, &str, [bool; 3])] = &[
     ("key: first", "key: second", [false, true, true]),
     ("read: {http: {url", "read: {http: {method: POST, settlingWhen: '${false}', url", [true, true, false]),
     ("desired: {login", "desired: {user", [true, true, false]),
+    ("{login: \"${login}\"}}", "{login: \"${login}\"}, rules: [{path: /login, empty: absent}]}", [true, true, false]),
+    ("{login: \"${login}\"}}", "{login: \"${login}\"}, rules: [{path: /login, as: text}]}", [true, true, false]),
     ("observed.id", "observed.uid", [false, true, false]),
     ("ready: false", "ready: true", [false, true, false]),
     ("payload.name", "payload.user", [false, true, false]),

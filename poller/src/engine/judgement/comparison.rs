@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use drift_api::condition::ObservedReason;
-use drift_language::{Read, Target, Variables};
-use serde_json::Value;
+use drift_language::{RulePlace, Target, Variables};
+use serde_json::{Map, Value};
 
 use crate::engine::judgement::difference::TooMuchWork;
 use crate::engine::judgement::drift::{Drift, Subject};
@@ -57,7 +57,7 @@ fn compare_with_desired(target: &Target, subject: Subject<'_>, observed: &Value)
         Err(error) => return Finding::Failed(rule_error(&error)),
     };
     let observed = &*without_ignored(target, subject.object, observed);
-    if let Some(mistake) = mistake(&target.read, &desired, observed) {
+    if let Some(mistake) = mistake(target, &desired, observed) {
         return Finding::Failed(invalid(&mistake));
     }
     match Drift::of(target, subject, &desired, observed) {
@@ -82,17 +82,37 @@ pub fn without_ignored<'o>(target: &Target, object: &Value, observed: &'o Value)
 
 /// Returns the reason why an observation does not describe the resource. Half-started servers and proxies answer `{}`
 /// or `{"error": "maintenance"}` with status 200, which would otherwise look like drift in every field.
-fn mistake(read: &Read, desired: &Value, observed: &Value) -> Option<&'static str> {
+fn mistake(target: &Target, desired: &Value, observed: &Value) -> Option<&'static str> {
+    let root = target.compare.rules.root();
+    // By `empty: absent`, null and `[]` are the whole of a resource without content.
+    let is_empty = root.takes_empty_as_absent() && root.is_absent(observed);
     match (desired, observed) {
-        // `validWhen` was already evaluated.
-        (Value::Object(desired), Value::Object(real)) => {
-            let is_foreign = !desired.is_empty() && !desired.keys().any(|field| real.contains_key(field));
-            (!read.judges_answers() && is_foreign).then_some("none of desired's fields")
-        }
+        (Value::Object(desired), Value::Object(real)) => foreign(target, desired, |field| real.contains_key(field)),
+        (Value::Object(desired), _) if is_empty => foreign(target, desired, |_| false),
         (Value::Object(_), _) => Some("no map, as desired is"),
-        (_, Value::Null) => Some("nothing is observed"),
+        (_, Value::Null) if !is_empty => Some("nothing is observed"),
         _ => None,
     }
+}
+
+/// Returns the reason why an observation without any field of the desired state is not the resource. It is one if the
+/// desired state has only fields that the resource need not have.
+fn foreign(target: &Target, desired: &Map<String, Value>, has: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let root = target.compare.rules.root();
+    let is_foreign = !desired.keys().any(|field| has(field)) && !are_optional(&root, desired);
+    // `validWhen` was already evaluated.
+    (is_foreign && !target.read.judges_answers()).then_some("none of desired's fields")
+}
+
+/// Returns true if each of the fields equals a missing one by `empty: absent`.
+fn are_optional(place: &RulePlace<'_>, fields: &Map<String, Value>) -> bool {
+    fields.iter().all(|(name, value)| {
+        let below = place.field(name);
+        match value {
+            Value::Object(fields) => below.takes_empty_as_absent() && are_optional(&below, fields),
+            value => below.takes_empty_as_absent() && below.is_absent(value),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -129,6 +149,42 @@ mod tests {
             [("", json!({"a": 1, "b": 3})), (may, json!({"a": 2, "b": 2})), (may, json!({"a": 1, "c": 0}))]
         {
             assert!(matches!(found(may, observed.clone()), Finding::Differs(_)), "{may}{observed}");
+        }
+    }
+
+    #[test]
+    fn an_empty_answer_is_compared_where_empty_is_absent() {
+        let found = |rule: &str, desired: &str, observed: &Value| {
+            let text = format!(
+                "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  \
+                 objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Proxy}}\n  identity: x\n  \
+                 compare: {{desired: {desired}, rules: [{rule}]}}\n  read: {{http: {{url: \"http://h/x\"}}}}\n"
+            );
+            let target = drift_language::fixtures::target(&text);
+            match compare(&target, &json!({}), Ok(Observation::Present(observed.clone()))).finding {
+                Finding::InSync => "in sync",
+                Finding::Differs(_) => "differs",
+                _ => "failed",
+            }
+        };
+        let (absent, plain) = ("{path: '', empty: absent}", "{path: '', extra: drift}");
+        let table = [
+            (absent, "{a: '', b: []}", json!({}), "in sync"),
+            (absent, "{a: '', b: []}", json!([]), "in sync"),
+            (absent, "{a: '', b: []}", Value::Null, "in sync"),
+            (absent, "{a: {b: ''}}", json!({}), "in sync"),
+            (absent, "{a: '', b: 1}", json!({}), "failed"),
+            (absent, "{a: '', b: 1}", json!([]), "failed"),
+            (absent, "{a: ''}", json!([1]), "failed"),
+            (absent, "[]", Value::Null, "in sync"),
+            (absent, "[1]", Value::Null, "differs"),
+            (absent, "[1]", json!({}), "differs"),
+            (plain, "{a: '', b: []}", json!({}), "failed"),
+            (plain, "{a: '', b: []}", json!([]), "failed"),
+            (plain, "[1]", Value::Null, "failed"),
+        ];
+        for (rule, desired, observed, expected) in table {
+            assert_eq!(found(rule, desired, &observed), expected, "{rule} {desired} {observed}");
         }
     }
 

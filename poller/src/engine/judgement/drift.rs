@@ -129,6 +129,31 @@ spec:
     }
 
     #[test]
+    fn the_rule_that_would_end_a_difference_is_named() {
+        let table = [
+            ("", json!([]), Value::Null, Some("empty: absent")),
+            ("", json!(""), json!({}), Some("empty: absent")),
+            ("", json!([]), json!([1]), None),
+            ("", json!(0), Value::Null, None),
+            ("", json!([1, 2]), json!([2, 1]), Some("list: set")),
+            ("", json!("26h"), json!("PT26H"), Some("as: duration")),
+            ("", json!("10.0.0.1/8"), json!("10.0.0.0/8"), Some("as: cidr")),
+            ("{path: /a, redact: true}", json!(""), Value::Null, None),
+        ];
+        for (rule, desired, observed, expected) in table {
+            let target = crate::engine::fixtures::ruled(rule);
+            let [desired, observed] = [desired, observed].map(|value| json!({"a": value}));
+            let drift = Drift::of(&target, Subject::from(&json!({})), &desired, &observed).unwrap().unwrap();
+            assert_eq!(drift.rule, expected, "{rule} {desired} {observed}");
+        }
+        let target = crate::engine::fixtures::ruled("{path: '', extra: drift}");
+        let unexpected =
+            |observed: &Value| Drift::of(&target, Subject::from(&json!({})), &json!({}), observed).unwrap();
+        assert_eq!(unexpected(&json!({"a": ""})).unwrap().rule, Some("empty: absent"));
+        assert_eq!(unexpected(&json!({"a": "x"})).unwrap().rule, None);
+    }
+
+    #[test]
     fn only_what_corrections_use_is_said() {
         let step = |method: &str, when: &str| format!("[{{method: {method}, url: \"https://h/x\"{when}}}]");
         let (create, delete) = (step("POST", ""), step("DELETE", ""));

@@ -26,11 +26,21 @@ pub(super) enum Extra {
     Allow,
 }
 
+/// Treatment of empty texts, lists and maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Empty {
+    /// They equal each other, null, and a missing field.
+    Absent,
+    /// They are values of their own.
+    Present,
+}
+
 /// The effects written at one path. Absent effects are inherited from a path above.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effects {
     pub(super) list: Option<ListKind>,
     pub(super) extra: Option<Extra>,
+    pub(super) empty: Option<Empty>,
     pub(super) form: Option<Form>,
     pub(super) tolerance: Option<Decimal>,
     pub(super) ignore: bool,
@@ -45,6 +55,7 @@ impl Effects {
         let written = [
             ("list", self.list.is_some()),
             ("extra", self.extra.is_some()),
+            ("empty", self.empty.is_some()),
             ("as", self.form.is_some()),
             ("tolerance", self.tolerance.is_some()),
             ("ignore", self.ignore),
@@ -57,9 +68,10 @@ impl Effects {
 
     /// Merges the effects of another rule for the same path. No effect occurs in both.
     pub(super) fn extend(&mut self, other: Self) {
-        let Self { list, extra, form, tolerance, ignore, redact, show, replace } = other;
+        let Self { list, extra, empty, form, tolerance, ignore, redact, show, replace } = other;
         self.list = list.or_else(|| self.list.take());
         self.extra = extra.or(self.extra);
+        self.empty = empty.or(self.empty);
         self.form = form.or(self.form);
         self.tolerance = tolerance.or(self.tolerance);
         self.ignore |= ignore;

@@ -83,5 +83,6 @@ pub fn item_key<'v, 'k>(
     keys: &'k [String],
     item: &'v Value,
 ) -> Result<Vec<Meaning<'v>>, &'k str> {
-    keys.iter().map(|key| item.get(key).and_then(|value| place.field(key).meaning(value)).ok_or(key.as_str())).collect()
+    let key = |name: &str| place.field(name).key(item.as_object()?.get(name));
+    keys.iter().map(|name| key(name).ok_or(name.as_str())).collect()
 }

@@ -249,6 +249,9 @@ fn mistake(rules: &Rules, rule: &WrittenRule, desired: &ValueTemplate) -> Option
         effects if effects.extra.is_some() && !holds_json && is_never(&["a list", "a map"]) => {
             Some(format!("extra speaks of lists and maps, and desired has {has} there"))
         }
+        effects if effects.empty.is_some() && is_never(&["a text", "a list", "a map", "null"]) => {
+            Some(format!("empty speaks of texts, lists and maps, and desired has {has} there"))
+        }
         effects if effects.ignore => {
             ignored_item(DesiredPlace::of(desired.root()), &rules.root(), &rule.path).map(str::to_owned)
         }

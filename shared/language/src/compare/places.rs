@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::effects::{Effects, Extra, ListKind};
+use super::effects::{Effects, Empty, Extra, ListKind};
 use super::form::Form;
 use super::rule_tree::RuleTree;
 use crate::values::decimal::Decimal;
@@ -45,6 +45,7 @@ pub(super) struct Flags {
     pub(super) is_redacted: bool,
     pub(super) is_shown: bool,
     pub(super) is_replaced: bool,
+    pub(super) takes_empty_as_absent: bool,
 }
 
 /// The nodes that determine the rules of a place. Places with the same nodes are the same place.
@@ -71,6 +72,9 @@ impl Deciding {
             self.flags.is_redacted |= effects.redact;
             self.flags.is_shown |= effects.show;
             self.flags.is_replaced |= effects.replace;
+            if let Some(empty) = effects.empty {
+                self.flags.takes_empty_as_absent = empty == Empty::Absent;
+            }
         }
         Self { active, ..self }
     }

@@ -134,7 +134,7 @@ pub(super) fn look_up<'d>(
     }
 }
 
-/// The keys of a desired map that the observed state never has, each with its consequence. Null equals a missing key.
+/// The keys of a desired map that the observed state never has, each with its consequence.
 pub(super) fn unobserved(
     desired: &DesiredPlace<'_>,
     observed: &DesiredPlace<'_>,
@@ -142,9 +142,13 @@ pub(super) fn unobserved(
 ) -> Vec<(String, String)> {
     let [desired, known] = [desired, observed].map(|known| known.children().filter(|_| known.kind() == Some("a map")));
     let (Some(desired), Some(known)) = (desired, known) else { return Vec::new() };
-    let is_null = |expected: &DesiredPlace<'_>| matches!(expected, DesiredPlace::Constant(value) if value.is_null());
+    let is_absent = |place: RulePlace<'_>, expected: &DesiredPlace<'_>| match expected {
+        DesiredPlace::Constant(value) => place.is_absent(value),
+        _ => false,
+    };
     let is_lacked = |(name, expected): &(String, DesiredPlace<'_>)| {
-        !known.iter().any(|(known, _)| known == name) && !is_null(expected) && !root.field(name).is_ignored()
+        let place = root.field(name);
+        !known.iter().any(|(known, _)| known == name) && !is_absent(place, expected) && !place.is_ignored()
     };
     let told = |(name, _): (String, DesiredPlace<'_>)| {
         let hint = did_you_mean(&name, known.iter().map(|(known, _)| known.as_str()));

@@ -4,6 +4,8 @@
 //! until a nearer path overrides it. Of two paths of the same length, the one with a name in place of the other's `*`
 //! is nearer. A comparison follows precomputed indexes from one place to the next.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::effects::{Effects, Extra, ListKind};
@@ -119,6 +121,20 @@ impl<'r> RulePlace<'r> {
         self.here.extra != Some(Extra::Allow)
     }
 
+    /// Returns true if empty texts, lists and maps here equal a missing field.
+    #[must_use]
+    #[inline]
+    pub const fn takes_empty_as_absent(self) -> bool {
+        self.here.flags.takes_empty_as_absent
+    }
+
+    /// Returns true if a value here equals a missing field. A map of fields that are all absent does so too, which the
+    /// comparison finds.
+    #[must_use]
+    pub fn is_absent(self, value: &Value) -> bool {
+        value.is_null() || self.takes_empty_as_absent() && form::is_empty(self.form(), value)
+    }
+
     /// The form of a scalar here.
     #[must_use]
     #[inline]
@@ -184,6 +200,16 @@ impl<'r> RulePlace<'r> {
         form::meaning(self.form(), value)
     }
 
+    /// Normalises a key of a list item here. `None` if the item has none.
+    #[must_use]
+    pub fn key(self, value: Option<&Value>) -> Option<Meaning<'_>> {
+        match value.filter(|value| !self.is_absent(value)) {
+            Some(value) => self.meaning(value),
+            None if self.takes_empty_as_absent() => Some(Meaning::Text(Cow::Borrowed(""))),
+            None => None,
+        }
+    }
+
     /// Returns the type that the form here compares, if a scalar is no value of it: `time` for `infinity`.
     #[must_use]
     pub fn type_missed_by(self, value: &Value) -> Option<&'static str> {
@@ -195,6 +221,13 @@ impl<'r> RulePlace<'r> {
     #[must_use]
     pub fn missing_form(self, desired: &Value, observed: &Value) -> Option<&'static str> {
         if self.form().is_some() { None } else { form::common_form(desired, observed) }
+    }
+
+    /// Returns the rule with which two different values here would both be absent. `None` if there is none.
+    #[must_use]
+    pub fn missing_empty(self, desired: &Value, observed: &Value) -> Option<&'static str> {
+        let are_empty = [desired, observed].into_iter().all(|value| form::is_empty(self.form(), value));
+        (are_empty && !self.takes_empty_as_absent()).then_some("empty: absent")
     }
 
     /// Returns true if two scalars here have the same meaning.

@@ -52,6 +52,18 @@ fn the_nearest_path_wins_for_each_effect() {
 }
 
 #[test]
+fn the_nearest_path_says_what_is_empty() {
+    let target =
+        parse(SPEC, "[{path: '', empty: absent}, {path: /a, empty: present}, {path: '/a/*/b', empty: absent}]");
+    let target = target.unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let root = target.compare.rules.root();
+    let a = root.field("a");
+    assert!(root.takes_empty_as_absent() && root.field("c").field("d").takes_empty_as_absent());
+    assert!(!a.takes_empty_as_absent() && !a.field("x").takes_empty_as_absent());
+    assert!(a.field("x").field("b").takes_empty_as_absent());
+}
+
+#[test]
 fn escaped_names_and_the_whole_are_paths() {
     let target = parse(SPEC, "[{path: '/a~1b/c~0d', ignore: true}, {path: '', list: set}]");
     let rules = target.unwrap_or_else(|problems| panic!("{problems:#?}")).compare.rules;
@@ -61,7 +73,8 @@ fn escaped_names_and_the_whole_are_paths() {
 
 #[test]
 fn a_wrong_rule_is_told_with_what_to_do() {
-    let effects = "a rule says what holds at its path: one of list, extra, as, tolerance, ignore, redact, show, change";
+    let effects =
+        "a rule says what holds at its path: one of list, extra, empty, as, tolerance, ignore, redact, show, change";
     let map = "{a: 1, t: text, l: [1, {x: 1}], m: {k: '${self.spec.k}'}, s: '${self.spec.s}'}";
     let table = [
         ("{path: /a}", format!("compare.rules[0]: {effects}")),
@@ -70,9 +83,14 @@ fn a_wrong_rule_is_told_with_what_to_do() {
         ("{path: /s, keys: [a]}", "compare.rules[0].keys: only list: map has keys".to_owned()),
         ("{path: /s, list: map, keys: [a, a]}", "compare.rules[0].keys[1]: `a` is written twice".to_owned()),
         ("{path: /s, list: sets}", "compare.rules[0].list: unknown `sets`: did you mean `set`? known: ordered, set, map".to_owned()),
-        ("{path: /s, as: quantities}", "compare.rules[0].as: unknown `quantities`: did you mean `quantity`? known: quantity, number, duration, timestamp, caseInsensitive, json".to_owned()),
-        ("{path: /s, as: bytes}", "compare.rules[0].as: unknown `bytes`; known: quantity, number, duration, timestamp, caseInsensitive, json".to_owned()),
+        ("{path: /s, as: quantities}", "compare.rules[0].as: unknown `quantities`: did you mean `quantity`? known: quantity, number, duration, timestamp, ip, cidr, caseInsensitive, text, json".to_owned()),
+        ("{path: /s, as: bytes}", "compare.rules[0].as: unknown `bytes`; known: quantity, number, duration, timestamp, ip, cidr, caseInsensitive, text, json".to_owned()),
         ("{path: /s, extra: deny}", "compare.rules[0].extra: unknown `deny`; known: drift, driftBelow, allow".to_owned()),
+        ("{path: /s, as: network}", "compare.rules[0].as: unknown `network`; known: quantity, number, duration, timestamp, ip, cidr, caseInsensitive, text, json".to_owned()),
+        ("{path: /s, as: cidr, tolerance: 1}", "compare.rules[0].path: tolerance is for numbers, and as: cidr makes none".to_owned()),
+        ("{path: /s, empty: missing}", "compare.rules[0].empty: unknown `missing`; known: absent, present".to_owned()),
+        ("{path: /a, empty: absent}", "compare.rules[0].path: empty speaks of texts, lists and maps, and desired has a number there".to_owned()),
+        ("{path: /s, empty: absent}, {path: /s, empty: present}", "compare.rules[1]: compare.rules[0] says `empty` of this path already".to_owned()),
         ("{path: /s, change: recreate}", "compare.rules[0].change: unknown `recreate`; known: replace".to_owned()),
         ("{path: /s, tolerence: 1}", "unknown key `tolerence` in compare.rules[0]: did you mean `tolerance`?".to_owned()),
         ("{path: /s, tolerance: 0}", "compare.rules[0].tolerance: a number above 0 is needed, for example 0.01".to_owned()),
@@ -160,7 +178,7 @@ fn an_incomparable_desired_state_is_an_error_that_hides_it() {
 #[test]
 fn a_word_in_place_of_a_value_is_a_desired_state() {
     let words = json!({"v": ["infinity", "", "5%", true, {"a": "auto"}], "w": "unlimited", "x": 1});
-    for form in ["quantity", "number", "duration", "timestamp", "caseInsensitive", "json"] {
+    for (form, _) in Form::WORDS {
         let rules = format!("[{{path: '', as: {form}}}, {{path: /w, as: {form}}}]");
         assert!(desired(SPEC, &rules, words.clone()).is_ok(), "{form}");
         assert!(parse("{a: infinity, m: ['5%']}", &format!("[{{path: /a, as: {form}}}]")).is_ok(), "{form}");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::effects::{Effects, Extra, ListKind};
+use super::effects::{Effects, Empty, Extra, ListKind};
 use super::form::Form;
 use super::rule_tree::Step;
 use crate::section::{Leaf, Schema, Section, distinct, literal, text, typed, words};
@@ -48,6 +48,9 @@ pub(crate) struct RuleKeys {
     /// More than desired. Default: drift in lists, allow in maps.
     #[key(words(EXTRAS))]
     extra: Option<Extra>,
+    /// If empty texts, lists and maps equal a missing field. Default: present.
+    #[key(words(EMPTIES))]
+    empty: Option<Empty>,
     /// How values are read. Default: as they are.
     #[key(words(&Form::WORDS), name = "as")]
     form: Option<Form>,
@@ -72,18 +75,21 @@ pub(crate) struct RuleKeys {
 const LISTS: &[(&str, ListWord)] = &[("ordered", ListWord::Ordered), ("set", ListWord::Set), ("map", ListWord::Map)];
 /// The values of `extra`.
 const EXTRAS: &[(&str, Extra)] = &[("drift", Extra::Drift), ("driftBelow", Extra::DriftBelow), ("allow", Extra::Allow)];
+/// The values of `empty`.
+const EMPTIES: &[(&str, Empty)] = &[("absent", Empty::Absent), ("present", Empty::Present)];
 
 impl RuleKeys {
     fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<WrittenRule> {
-        let Self { path: (at, pointer, path), list, keys, extra, form, tolerance, ignore, redact, show, change } = self;
+        let Self { path: (at, pointer, path), list, keys, extra, empty, form, tolerance, ignore, redact, show, change } =
+            self;
         let list = list_kind(reader, fields, list, keys)?;
-        let effects = Effects { list, extra, form, tolerance, ignore, redact, show, replace: change.is_some() };
+        let effects = Effects { list, extra, empty, form, tolerance, ignore, redact, show, replace: change.is_some() };
         let place = fields.own_place();
         let refusal = match effects.words().as_slice() {
             // Other keys are reported as unknown elsewhere.
             [] if fields.entries().len() > 1 => return None,
             [] => Some(
-                "a rule says what holds at its path: one of list, extra, as, tolerance, ignore, redact, show, change",
+                "a rule says what holds at its path: one of list, extra, empty, as, tolerance, ignore, redact, show, change",
             ),
             [_, _, ..] if effects.ignore => Some("what is ignored is not compared, so no other effect can hold there"),
             _ if effects.redact && effects.show => Some("redact and show contradict each other"),

@@ -2,6 +2,7 @@
 
 use crate::cel::Expressions as _;
 use crate::checks::addressing::check_addressing;
+use crate::checks::identity_notation::warn_of_notations;
 use crate::checks::indentation::too_deep;
 use crate::checks::secret_use::check_secrets;
 use crate::correct::{Correct, check_replacement};
@@ -146,6 +147,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     target.document_hash = document_hash(root);
     target.correct_hash = correct_hash(spec);
     check_addressing(reader, spec, &target);
+    warn_of_notations(reader, spec, &target);
     let objects_at = spec.get("objects").map_or(spec.at, |objects| objects.at);
     let doubts = too_deep(root).into_iter().chain(reader.take_doubts()).collect();
     Some(Parsed { target, name_at, objects_at, doubts })

@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use crate::values::addresses::parse_network;
+
 /// A set of addresses with a common prefix. No bit is set after the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network(IpNet);
@@ -48,19 +50,9 @@ impl Network {
 impl FromStr for Network {
     type Err = NetworkError;
 
-    /// Parses `10.0.0.0/8`. A single address is a network of one. The library's parser is not used, because it
-    /// accepts leading zeros.
+    /// Parses `10.0.0.0/8`. A single address is a network of one.
     fn from_str(text: &str) -> Result<Self, NetworkError> {
-        let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
-        let address: IpAddr = address.parse().map_err(|_| NetworkError::Form)?;
-        let network = match prefix {
-            None => IpNet::from(address),
-            Some(prefix) if prefix.bytes().all(|byte| byte.is_ascii_digit()) => {
-                let network = prefix.parse().ok().and_then(|prefix| IpNet::new(address, prefix).ok());
-                network.ok_or(NetworkError::Form)?
-            }
-            Some(_) => return Err(NetworkError::Form),
-        };
+        let network = parse_network(text).ok_or(NetworkError::Form)?;
         match network.trunc() {
             first if first == network => Ok(Self(network)),
             first => Err(NetworkError::NotFirst(Self(first))),

@@ -88,7 +88,13 @@ impl<'c> Description<'c> {
 /// Returns the rule that would end a difference which consists of another form of the same value.
 fn rule_for(difference: &Difference<'_, '_>) -> Option<&'static str> {
     match &difference.change {
-        Change::Value { desired, observed: Some(observed) } => difference.place.missing_form(desired, observed),
+        Change::Value { desired, observed } => {
+            let (place, observed) = (difference.place, observed.unwrap_or(&Value::Null));
+            place.missing_empty(desired, observed).or_else(|| place.missing_form(desired, observed))
+        }
+        Change::Unexpected(value) if matches!(difference.path.last(), Some(Segment::Field(_))) => {
+            difference.place.missing_empty(&Value::Null, value)
+        }
         Change::Order => Some("list: set"),
         _ => None,
     }

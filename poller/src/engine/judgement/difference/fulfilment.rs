@@ -14,6 +14,8 @@ const MAX_VISITS: u32 = 4_000_000;
 const BYTES_COMPARED: usize = 64;
 /// Bytes of text that are parsed in the time of a visit.
 const BYTES_PARSED: usize = 8;
+/// Bytes of text that are brought into normal form in the time of a visit.
+const BYTES_NORMALIZED: usize = 4;
 /// Up to this ratio of observed to desired fields, both maps are read side by side.
 const SIDE_BY_SIDE: usize = 4;
 
@@ -70,6 +72,9 @@ impl Comparison {
         if !self.visit() {
             return false;
         }
+        if place.takes_empty_as_absent() && self.are_absent(place, desired, observed) {
+            return true;
+        }
         let Some(observed) = observed.filter(|value| !value.is_null()) else {
             return desired.is_null();
         };
@@ -93,16 +98,40 @@ impl Comparison {
             (Value::Object(desired), Value::Object(real)) => self.fulfils_fields(place, desired, real),
             (Value::Array(desired), Value::Array(real)) => self.fulfils_list(place, desired, real),
             _ => {
-                self.pay_texts(desired, observed, BYTES_COMPARED);
+                let bytes = if place.form() == Some(Form::Text) { BYTES_NORMALIZED } else { BYTES_COMPARED };
+                self.pay_texts(desired, observed, bytes);
                 place.is_same(desired, observed)
             }
+        }
+    }
+
+    /// Returns true if both sides equal a missing field. Two maps, and two lists, are compared by their content.
+    fn are_absent(&self, place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
+        match (desired, observed) {
+            (Value::Object(_), Some(Value::Object(_))) | (Value::Array(_), Some(Value::Array(_))) => false,
+            _ => observed.is_none_or(|observed| self.is_absent(place, observed)) && self.is_absent(place, desired),
+        }
+    }
+
+    /// Returns true if a value equals a missing field. So does a map whose fields all do.
+    pub(super) fn is_absent(&self, place: &RulePlace<'_>, value: &Value) -> bool {
+        if !place.takes_empty_as_absent() || !self.visit() {
+            return value.is_null();
+        }
+        match value {
+            Value::Object(fields) => fields.iter().all(|(name, field)| self.is_absent(&place.field(name), field)),
+            Value::String(text) if place.form() == Some(Form::Json) => {
+                self.pay(text.len() / BYTES_PARSED);
+                unpacked(value).map_or(text.is_empty(), |inner| self.is_absent(&place.inside_text(), &inner))
+            }
+            _ => place.is_absent(value),
         }
     }
 
     fn fulfils_fields(&self, place: &RulePlace<'_>, desired: &Map<String, Value>, real: &Map<String, Value>) -> bool {
         if place.refuses_more_fields() {
             let is_managed = |key: &str| desired.contains_key(key) || place.field(key).is_ignored();
-            if real.iter().any(|(key, value)| !value.is_null() && !is_managed(key)) {
+            if real.iter().any(|(key, value)| !is_managed(key) && !self.is_absent(&place.field(key), value)) {
                 return false;
             }
         }

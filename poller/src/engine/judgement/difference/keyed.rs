@@ -102,8 +102,9 @@ fn same_columns<'v>(
 ) -> Option<Vec<Vec<Meaning<'v>>>> {
     let column = |key: &String| {
         let place = item.field(key);
-        let of =
-            |items: &'v [Value]| items.iter().map(|item| place.meaning(item.get(key)?)).collect::<Option<Vec<_>>>();
+        let of = |items: &'v [Value]| {
+            items.iter().map(|item| place.key(item.as_object()?.get(key))).collect::<Option<Vec<_>>>()
+        };
         of(desired).filter(|expected| of(real).is_some_and(|real| real == *expected))
     };
     keys.iter().map(column).collect()

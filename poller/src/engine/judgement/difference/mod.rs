@@ -159,9 +159,9 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
         if !place.refuses_more_fields() {
             return;
         }
-        for (key, value) in real.iter().filter(|(key, value)| !value.is_null() && !desired.contains_key(*key)) {
+        for (key, value) in real.iter().filter(|(key, _)| !desired.contains_key(*key)) {
             let below = place.field(key);
-            if !below.is_ignored() {
+            if !below.is_ignored() && !self.comparison.is_absent(&below, value) {
                 let change = Change::Unexpected(value);
                 self.within(Segment::field(key), |inner| inner.push(&below, change));
             }
@@ -185,7 +185,7 @@ impl<'r: 'v, 'v> Walk<'_, 'r, 'v> {
     /// Reports the differences inside of texts, or the texts themselves if one contains no JSON.
     fn walk_json(&mut self, place: &RulePlace<'r>, desired: &'v Value, observed: Option<&'v Value>) {
         let (Some(expected), Some(real)) = (unpacked(desired), observed.and_then(unpacked)) else {
-            if observed != Some(desired) {
+            if !self.comparison.fulfils(place, desired, observed) {
                 self.push_value(place, desired, observed);
             }
             return;

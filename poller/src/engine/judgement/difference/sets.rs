@@ -114,7 +114,7 @@ impl Comparison {
                 self.collect_features(&place.field(name), field, path, features);
                 path.pop();
             }
-        } else if is_exact(place) && place.meaning(value).is_some() {
+        } else if is_exact(place) && !place.is_absent(value) && place.meaning(value).is_some() {
             features.push(path.clone());
         }
     }
@@ -127,7 +127,8 @@ impl Comparison {
             value = value.get(name)?;
             place = place.field(name);
         }
-        place.meaning(value)
+        // What is absent may be no field at all on the other side.
+        if place.is_absent(value) { None } else { place.meaning(value) }
     }
 
     fn features_of<'v>(

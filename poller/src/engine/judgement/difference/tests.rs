@@ -26,15 +26,33 @@ fn is_in_sync(rules: &str, desired: &Value, observed: &Value) -> bool {
 /// A slow reference implementation of fulfilment.
 fn is_fulfilled(place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>) -> bool {
     match (desired, observed.filter(|value| !value.is_null())) {
-        (expected, None) => expected.is_null(),
+        (expected, None) => is_nothing(place, expected),
+        (expected, Some(real))
+            if expected.is_object() != real.is_object() && is_nothing(place, expected) && is_nothing(place, real) =>
+        {
+            true
+        }
         (Value::Null, Some(_)) => false,
         (Value::Object(desired), Some(Value::Object(real))) => {
-            let is_known = |(key, value): (&String, &Value)| value.is_null() || desired.contains_key(key);
+            let is_known =
+                |(key, value): (&String, &Value)| is_nothing(&place.field(key), value) || desired.contains_key(key);
             desired.iter().all(|(key, value)| is_fulfilled(&place.field(key), value, real.get(key)))
                 && (!place.refuses_more_fields() || real.iter().all(is_known))
         }
         (Value::Array(desired), Some(Value::Array(real))) => is_list_fulfilled(place, desired, real),
-        (expected, Some(real)) => place.is_same(expected, real),
+        (expected, Some(real)) => {
+            is_nothing(place, expected) && is_nothing(place, real) || place.is_same(expected, real)
+        }
+    }
+}
+
+/// A slow reference implementation of absence.
+fn is_nothing(place: &RulePlace<'_>, value: &Value) -> bool {
+    match value {
+        Value::Object(fields) if place.takes_empty_as_absent() => {
+            fields.iter().all(|(name, field)| is_nothing(&place.field(name), field))
+        }
+        value => value.is_null() || place.takes_empty_as_absent() && (*value == json!("") || *value == json!([])),
     }
 }
 
@@ -125,9 +143,25 @@ fn reversed(list: &Value) -> Value {
 proptest! {
     #[test]
     fn nothing_differs_just_where_the_desired_state_is_fulfilled([desired, observed] in states()) {
-        let (target, told) = (ruled(LISTS), told(LISTS, &desired, &observed));
-        let place = target.compare.rules.root();
-        prop_assert_eq!(told.is_empty(), is_fulfilled(&place, &desired, Some(&observed)), "{}", told);
+        let absent = ", {path: '', empty: absent}";
+        for more in ["", absent, &format!("{absent}, {{path: '/*/*/v', empty: present}}")] {
+            let rules = format!("{LISTS}{more}");
+            let (target, told) = (ruled(&rules), told(&rules, &desired, &observed));
+            let place = target.compare.rules.root();
+            prop_assert_eq!(told.is_empty(), is_fulfilled(&place, &desired, Some(&observed)), "{}: {}", more, told);
+        }
+    }
+
+    /// Maps are compared exactly here, because a field that is not desired is allowed on one side alone.
+    #[test]
+    fn equality_with_absent_values_is_an_equivalence(values in proptest::collection::vec(values(), 3)) {
+        for form in ["", ", as: text"] {
+            let rules = &format!("{{path: '', empty: absent, extra: driftBelow{form}}}");
+            let is_same = |one: usize, other: usize| is_in_sync(rules, &values[one], &values[other]);
+            prop_assert!(is_same(0, 0));
+            prop_assert_eq!(is_same(0, 1), is_same(1, 0));
+            prop_assert!(!(is_same(0, 1) && is_same(1, 2)) || is_same(0, 2));
+        }
     }
 
     /// Covers both a few displaced items and all of them.
@@ -232,6 +266,105 @@ fn what_the_desired_state_does_not_name_is_not_compared() {
     ];
     for (rules, desired, observed, expected) in cases {
         assert_eq!(is_in_sync(rules, &desired, &observed), expected, "{rules}: {desired} against {observed}");
+    }
+}
+
+#[test]
+fn empty_values_are_absent_where_a_rule_says_so() {
+    let nothing =
+        [json!({}), json!({"v": null}), json!({"v": ""}), json!({"v": []}), json!({"v": {}}), json!({"v": {"a": ""}})];
+    for one in &nothing {
+        for other in &nothing {
+            for rule in
+                ["{path: /v, empty: absent}", "{path: '', empty: absent}", "{path: '/*', empty: absent, extra: drift}"]
+            {
+                assert!(is_in_sync(rule, one, other), "{rule}: {one} against {other}");
+            }
+        }
+        for other in [json!("a"), json!(0), json!(false), json!([""]), json!([null]), json!({"a": 0})] {
+            let other = json!({"v": other});
+            let told = told("{path: '', empty: absent, extra: driftBelow}", one, &other);
+            assert!(!told.is_empty(), "{one} against {other}");
+            assert!(!is_in_sync("{path: '', empty: absent}", &other, one), "{other} against {one}");
+        }
+    }
+    let cases = [
+        ("", json!({"v": ""}), json!({}), false),
+        ("{path: /w, empty: absent}", json!({"v": ""}), json!({}), false),
+        ("{path: '', empty: absent}, {path: /v, empty: present}", json!({"v": ""}), json!({}), false),
+        ("{path: '', empty: absent}, {path: /v/a, empty: present}", json!({"v": {"a": ""}}), json!({}), false),
+        ("{path: '', extra: drift, empty: absent}", json!({}), json!({"v": "", "w": []}), true),
+        ("{path: '', extra: drift, empty: absent}", json!({}), json!({"v": "x"}), false),
+        ("{path: '', empty: absent}", json!([""]), json!([null]), true),
+        ("{path: '', empty: absent}", json!([""]), json!([]), false),
+        ("{path: '', empty: absent}", json!(["a", ""]), json!(["a"]), false),
+        ("{path: '', empty: absent, list: set}", json!(["a", ""]), json!([null, "a"]), true),
+        ("{path: '', empty: absent, list: set}", json!(["a", ""]), json!(["a"]), false),
+        ("{path: '', empty: absent}", json!([{"a": 1, "b": ""}]), json!([{"a": 1}]), true),
+        ("{path: '', empty: absent}", json!([]), json!(null), true),
+        ("{path: '', empty: absent}", json!(["a"]), json!(null), false),
+        (
+            "{path: '', list: map, keys: [k]}, {path: '/*', empty: absent}",
+            json!([{"k": "", "v": 1}]),
+            json!([{"v": 1}]),
+            true,
+        ),
+        (
+            "{path: '', list: map, keys: [k]}, {path: '/*', empty: absent}",
+            json!([{"v": 1}]),
+            json!([{"k": "", "v": 2}]),
+            false,
+        ),
+        ("{path: /j, as: json, empty: absent}", json!({"j": "{}"}), json!({}), true),
+        ("{path: /j, as: json, empty: absent}", json!({"j": ""}), json!({"j": "{\"a\": []}"}), true),
+        ("{path: /j, as: json, empty: absent}", json!({"j": []}), json!({"j": ""}), true),
+        ("{path: /j, as: json, empty: absent}", json!({"j": ""}), json!({"j": "{\"a\": 0}"}), false),
+        ("{path: /t, as: text, empty: absent}", json!({"t": "\n"}), json!({}), true),
+    ];
+    for (rules, desired, observed, expected) in cases {
+        assert_eq!(is_in_sync(rules, &desired, &observed), expected, "{rules}: {desired} against {observed}");
+    }
+}
+
+#[test]
+fn absent_values_are_no_differences_beside_others() {
+    let with = |value: &Value, k: u32| json!({"v": value, "k": k});
+    let nothing = [Value::Null, json!(""), json!([]), json!({}), json!({"a": []}), json!("{}"), json!("[]")];
+    for one in &nothing {
+        for other in &nothing {
+            let rules = "{path: /v, empty: absent, as: json, extra: drift}";
+            let told = told(rules, &with(one, 1), &with(other, 2));
+            assert_eq!(told, "1 field differs: /k desired 1, observed 2", "{one} against {other}");
+        }
+    }
+}
+
+#[test]
+fn items_of_large_sets_may_lack_empty_fields() {
+    let items = |field: Value| (0..100).map(|n| json!({"id": n, "note": field.clone()})).collect::<Value>();
+    let rules = "{path: '', list: set}, {path: '/*', empty: absent}";
+    for (desired, observed) in [(json!(""), json!(null)), (json!(null), json!("")), (json!([]), json!({}))] {
+        assert!(is_in_sync(rules, &items(desired.clone()), &reversed(&items(observed))), "{desired}");
+    }
+    assert!(!is_in_sync(rules, &items(json!("a")), &reversed(&items(json!("")))));
+}
+
+#[test]
+fn a_difference_that_a_form_would_end_shows_what_is_written() {
+    let told =
+        |rules: &str, desired: Value, observed: Value| told(rules, &json!({"v": desired}), &json!({"v": observed}));
+    let table = [
+        ("as: cidr", json!("10.0.0.1/8"), json!("11.0.0.0/8"), r#"/v desired "10.0.0.1/8", observed "11.0.0.0/8""#),
+        ("as: ip", json!("::0:1"), json!("any"), r#"/v desired "::0:1", observed "any" (no IP address)"#),
+        ("as: cidr", json!("any"), json!("::/0"), r#"/v desired "any" (no network), observed "::/0""#),
+        ("as: duration", json!("PT26H"), json!("P1M"), r#"/v desired "PT26H", observed "P1M" (no duration)"#),
+        ("as: timestamp", json!("2026-01-01"), json!(0), r#"/v desired "2026-01-01" (no time), observed 0"#),
+        ("as: text", json!("a\r\nb\r\n"), json!("a\nc"), r#"/v desired "a\r\nb\r\n", observed "a\nc""#),
+        ("empty: absent", json!(""), json!(1), r#"/v desired "", observed 1"#),
+    ];
+    for (rule, desired, observed, expected) in table {
+        let told = told(&format!("{{path: /v, {rule}}}"), desired, observed);
+        assert_eq!(told, format!("1 field differs: {expected}"), "{rule}");
     }
 }
 

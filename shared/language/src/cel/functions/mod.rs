@@ -3,6 +3,7 @@
 //!
 //! [`table`] lists the ones that templates can use.
 
+pub(super) mod addresses;
 mod arguments;
 pub(super) mod json;
 pub(super) mod maps;

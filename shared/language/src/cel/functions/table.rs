@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use cel::common::ast::{CallExpr, Expr, IdedExpr, operators};
 use cel::common::functions::Function as Run;
 
-use crate::cel::functions::{json, maps, matching, quantities, sorting, texts};
+use crate::cel::functions::{addresses, json, maps, matching, quantities, sorting, texts};
 
 /// The way in which a function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,10 +165,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     alone("bytes", 1, 1).gives(Kind::Bytes),
     alone("capture", 2, 2).takes(&[TEXT, TEXT]).pattern(1).charging(matching::capture),
     alone("captureAll", 2, 2).takes(&[TEXT, TEXT]).returns(Returned::Texts).pattern(1).charging(matching::capture_all),
+    alone("cidr", 1, 1).takes(&[TEXT]).gives(Kind::Text).charging(addresses::cidr),
     alone("double", 1, 1).gives(Kind::Number),
     alone("duration", 1, 1).gives(Kind::Time),
     alone("dyn", 1, 1),
     alone("int", 1, 1).gives(Kind::Number),
+    alone("ip", 1, 1).takes(&[TEXT]).gives(Kind::Text).charging(addresses::ip),
+    alone("isCIDR", 1, 1).takes(&[TEXT]).gives(Kind::Bool).charging(addresses::is_cidr),
+    alone("isIP", 1, 1).takes(&[TEXT]).gives(Kind::Bool).charging(addresses::is_ip),
     alone("isQuantity", 1, 1).gives(Kind::Bool).charging(quantities::is_quantity),
     alone("json.parse", 1, 1).takes(&[TEXT]).charging(json::parse),
     alone("json.text", 1, 1).gives(Kind::Text).charging(json::text),
@@ -194,6 +198,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     on_value("charAt", 1, 1).takes(&[TEXT]).gives(Kind::Text),
     on_value("compareTo", 1, 1).charging(quantities::compare_to),
     on_value("contains", 1, 1).takes(&[TEXT, TEXT]).gives(Kind::Bool),
+    on_value("containsCIDR", 1, 1).takes(&[TEXT, TEXT]).gives(Kind::Bool).charging(addresses::contains_cidr),
+    on_value("containsIP", 1, 1).takes(&[TEXT, TEXT]).gives(Kind::Bool).charging(addresses::contains_ip),
     on_value("endsWith", 1, 1).takes(&[TEXT, TEXT]).gives(Kind::Bool),
     on_value("find", 1, 1).takes(&[TEXT, TEXT]).gives(Kind::Text).pattern(0).charging(matching::find),
     on_value("findAll", 1, 2).takes(&[TEXT, TEXT]).returns(Returned::Texts).pattern(0).charging(matching::find_all),
@@ -206,9 +212,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     on_value("join", 0, 1).takes(&[LIST]).gives(Kind::Text).charging(texts::join),
     on_value("lastIndexOf", 1, 2).takes(&[TEXT, TEXT]).gives(Kind::Number).charging(texts::last_index_of),
     on_value("lowerAscii", 0, 0).takes(&[TEXT]).gives(Kind::Text),
+    on_value("masked", 0, 0).takes(&[TEXT]).gives(Kind::Text).charging(addresses::masked),
     on_value("matches", 1, 1).takes(&[TEXT, TEXT]).gives(Kind::Bool).pattern(0).charging(matching::matches),
     on_value("or", 1, 1),
     on_value("orValue", 1, 1).returns(Returned::Inner),
+    on_value("prefixLength", 0, 0).takes(&[TEXT]).gives(Kind::Number).charging(addresses::prefix_length),
     on_value("replace", 2, 3).takes(&[TEXT, TEXT, TEXT]).gives(Kind::Text).charging(texts::replace),
     on_value("sign", 0, 0).charging(quantities::sign),
     on_value("size", 0, 0).takes(&[SIZED]).gives(Kind::Number),
