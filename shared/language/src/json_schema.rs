@@ -25,10 +25,7 @@ fn schema_of(schema: &Schema) -> Value {
         Schema::Types([]) => json!({}),
         Schema::Types([only]) => json!({"type": only}),
         Schema::Types(several) => json!({"type": several}),
-        Schema::Whole(least, most) => {
-            let number = |text: &str| text.parse::<u64>().map_or(Value::Null, Value::from);
-            json!({"type": "integer", "minimum": number(least), "maximum": number(most)})
-        }
+        Schema::Whole(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
         Schema::Words(words) => json!({"enum": words}),
         Schema::OrText(long) => json!({"anyOf": [{"type": "string"}, schema_of(long)]}),
         Schema::OneOrList(item) => {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expressions as _, SECRETS, Scope, TextTemplate, Variables, is_word};
 use crate::secrets::secret_key::{SecretKey, parse_data_key, token_key};
-use crate::section::{Leaf, Schema, Section, literal, map_of, section, text};
+use crate::section::{Leaf, Section, literal, map_of, section, text};
 use crate::values::names::is_dns_subdomain;
 use crate::yaml::{Entry, Fields, Node, Reader, all, text_template};
 use drift_api::object::field_paths::FieldPaths;
@@ -127,8 +127,7 @@ fn make_source(written: WrittenSecret, _: &mut Reader<'_>, _: &Fields<'_>, (): (
 }
 
 /// The secrets by their names. Templates that are read later know the names.
-pub(crate) fn declared_secrets()
--> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<DeclaredSecret>>, impl Fn() -> Schema> {
+pub(crate) fn declared_secrets() -> impl Leaf<Value = Vec<DeclaredSecret>> {
     map_of(section::<WrittenSecret>(()), read_secrets)
 }
 

@@ -6,8 +6,8 @@ pub(crate) mod schema;
 pub(crate) use drift_section::Section;
 
 pub(crate) use self::leaves::{
-    Leaf, any, distinct, duration, list, literal, map, map_of, or_text, plain_text, read_by, section, size, text,
-    truth, typed, whole, words,
+    Leaf, any, distinct, duration, list, literal, map, map_of, or_text, plain_text, section, size, text, truth, typed,
+    whole, words,
 };
 pub(crate) use self::schema::{Key, Schema};
 use crate::yaml::{Fields, Node, Reader};

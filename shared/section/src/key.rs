@@ -142,7 +142,7 @@ impl Key {
                 name: #name,
                 description: #description,
                 is_required: #is_required,
-                schema: (#leaf).schema(),
+                schema: crate::section::Leaf::schema(&#leaf),
             });),
         };
         self.guarded(&push)
@@ -163,7 +163,7 @@ impl Key {
             return quote!(<#section as crate::section::Section>::read_from(reader, fields, #context));
         }
         let is_option = inside_option(&self.ty).is_some();
-        let read = self.options.read.as_ref().map_or_else(|| quote!((#leaf).read), |read| quote!(#read));
+        let read = self.options.read.as_ref().map_or_else(|| quote!(|reader: &mut crate::yaml::Reader<'_>, node: &crate::yaml::Node, place: &str| crate::section::Leaf::read(&#leaf, reader, node, place)), |read| quote!(#read));
         let default = match &self.options.default {
             Some(Some(default)) => Some(quote!(#default)),
             Some(None) => Some(quote!(::core::default::Default::default())),
@@ -203,7 +203,7 @@ impl Key {
     /// The expression that reads the value of a written key.
     pub(crate) fn read_value(&self) -> Tokens {
         let leaf = self.leaf();
-        quote!(((#leaf).read)(reader, node, &place))
+        quote!(crate::section::Leaf::read(&#leaf, reader, node, &place))
     }
 
     fn leaf(&self) -> Tokens {

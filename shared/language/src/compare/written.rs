@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::effects::{Effects, Empty, Extra, ListKind};
 use super::form::Form;
 use super::rule_tree::Step;
-use crate::section::{Leaf, Schema, Section, distinct, literal, text, typed, words};
+use crate::section::{Leaf, Section, distinct, literal, text, typed, words};
 use crate::values::decimal::Decimal;
 use crate::yaml::{Content, Fields, Node, Position, Reader};
 
@@ -139,7 +139,7 @@ fn read_tolerance(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<D
 }
 
 /// `true`. Its absence is false.
-fn flag() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<bool>, impl Fn() -> Schema> {
+fn flag() -> impl Leaf<Value = bool> {
     typed(&["boolean"], |reader: &mut Reader<'_>, node: &Node, place: &str| match reader.truth(node, place)? {
         true => Some(true),
         false => reader.refuse(node.at, format!("{place}: only true makes sense; leave it out instead")),

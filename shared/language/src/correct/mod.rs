@@ -109,7 +109,7 @@ pub struct CorrectLimits {
     #[key(whole(1..=MAX_PER_MINUTE), default = Self::default().per_minute)]
     pub per_minute: u32,
     /// The breaker opens here. Default: 20. 100: never.
-    #[key(whole(1..=100), default = Self::default().max_drifted_percent)]
+    #[key(whole::<u8>(1..=100), default = Self::default().max_drifted_percent)]
     pub max_drifted_percent: u8,
     /// Corrections in a row without effect. Default: 10.
     #[key(whole(1..=MAX_ATTEMPTS), default = Self::default().attempts)]

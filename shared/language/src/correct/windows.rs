@@ -9,8 +9,8 @@ use drift_api::object::LeanObject;
 use jiff::Timestamp;
 
 use super::Correct;
-use crate::section::{Leaf, Schema, Section, duration, list, literal, section};
-use crate::yaml::{Fields, Node, Reader};
+use crate::section::{Leaf, Section, duration, list, literal, section};
+use crate::yaml::{Fields, Reader};
 
 /// Maximum windows in one list. A week has seven nights.
 const MAX_WINDOWS: usize = 20;
@@ -82,7 +82,7 @@ impl Correct {
 }
 
 /// The windows of one list.
-pub(super) fn windows() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Windows>, impl Fn() -> Schema> {
+pub(super) fn windows() -> impl Leaf<Value = Windows> {
     list(1..=MAX_WINDOWS, section::<WrittenWindow>(())).map(Windows)
 }
 

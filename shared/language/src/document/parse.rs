@@ -10,7 +10,7 @@ use crate::document::hash::{correct_hash, document_hash, verdict_hash};
 use crate::document::short_forms::expand;
 use crate::hints::check_watch;
 use crate::read::Read;
-use crate::section::{Section, read_by, text, words};
+use crate::section::{Leaf, Schema, Section, text, words};
 use crate::spec::polling::confirm_chosen_ids;
 use crate::spec::status_fields::check_published;
 use crate::target::Target;
@@ -83,8 +83,23 @@ pub(crate) struct Document {
     /// Names the target.
     metadata: Metadata,
     /// The target itself.
-    #[key(read_by::<Target, _>(read_spec))]
+    #[key(Spec)]
     spec: Target,
+}
+
+/// The section `spec`.
+struct Spec;
+
+impl Leaf for Spec {
+    type Value = Target;
+
+    fn read(&self, reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<Target> {
+        read_spec(reader, node, place)
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::Keys(Target::keys(()))
+    }
 }
 
 #[derive(Section)]

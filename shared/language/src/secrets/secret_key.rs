@@ -1,8 +1,7 @@
 //! References to Secrets, most of them in our own namespace.
 
-use crate::section::{Leaf, Schema, Section, literal, section};
+use crate::section::{Leaf, Section, literal, section};
 use crate::values::names::{is_data_key, is_dns_subdomain};
-use crate::yaml::{Node, Reader};
 
 /// A reference to one key of a Secret in our own namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Section)]
@@ -20,12 +19,12 @@ pub struct SecretKey {
 pub(crate) const TOKEN: &str = "token";
 
 /// A credential.
-pub(crate) fn token_key() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<SecretKey>, impl Fn() -> Schema> {
+pub(crate) fn token_key() -> impl Leaf<Value = SecretKey> {
     section::<SecretKey>(Some(TOKEN))
 }
 
 /// A value that is no credential. Its key has no default.
-pub(crate) fn data_key() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<SecretKey>, impl Fn() -> Schema> {
+pub(crate) fn data_key() -> impl Leaf<Value = SecretKey> {
     section::<SecretKey>(None)
 }
 
@@ -39,7 +38,7 @@ struct WholeSecret {
 }
 
 /// A Secret with fixed keys.
-pub(crate) fn whole_secret() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<String>, impl Fn() -> Schema> {
+pub(crate) fn whole_secret() -> impl Leaf<Value = String> {
     section::<WholeSecret>(())
 }
 

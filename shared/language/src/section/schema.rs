@@ -17,7 +17,7 @@ pub(crate) enum Schema {
     /// Values of these JSON types. Empty for any.
     Types(&'static [&'static str]),
     /// A whole number, with minimum and maximum.
-    Whole(String, String),
+    Whole(u64, u64),
     /// One of a few words.
     Words(Vec<&'static str>),
     /// A text in short form, or such a value.

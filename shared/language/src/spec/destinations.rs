@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use crate::network::Network;
 use crate::network::host_patterns::{HostPattern, HostPatterns};
-use crate::section::{Leaf, Schema, list, literal};
-use crate::yaml::{Node, Reader};
+use crate::section::{Leaf, list, literal};
 
 /// Maximum entries of either list.
 const MAX_ENTRIES: usize = 100;
 
 /// The hosts of `allowHosts`.
-pub(crate) fn allow_hosts()
--> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Arc<HostPatterns>>, impl Fn() -> Schema> {
+pub(crate) fn allow_hosts() -> impl Leaf<Value = Arc<HostPatterns>> {
     list(1..=MAX_ENTRIES, literal(parse_host)).map(|patterns| Arc::new(HostPatterns::new(patterns)))
 }
 
@@ -23,7 +21,6 @@ fn parse_host(text: &str) -> Result<HostPattern, String> {
 }
 
 /// The networks of `allowNetworks`.
-pub(crate) fn allow_networks()
--> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Network>>, impl Fn() -> Schema> {
+pub(crate) fn allow_networks() -> impl Leaf<Value = Vec<Network>> {
     list(1..=MAX_ENTRIES, literal(|text| text.parse().map_err(|error| format!("`{text}`: {error}"))))
 }

@@ -30,8 +30,7 @@ const MAX_NOT_IDENTIFYING: usize = 20;
 const FIRST: [&str; 2] = ["spec", "metadata"];
 
 /// The fields of `notIdentifying`.
-pub(crate) fn not_identifying() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<FieldPaths>, impl Fn() -> Schema>
-{
+pub(crate) fn not_identifying() -> impl Leaf<Value = FieldPaths> {
     list(1..=MAX_NOT_IDENTIFYING, literal(parse_field)).map(|paths: Vec<Vec<String>>| {
         let mut fields = FieldPaths::default();
         paths.into_iter().for_each(|path| fields.insert(path));
@@ -76,7 +75,8 @@ impl Section for Declared {
     /// uses.
     fn read_from(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
         let base = reader.optional(fields, "base", read_base);
-        let hosts = reader.optional(fields, "allowHosts", allow_hosts().read);
+        let hosts =
+            reader.optional(fields, "allowHosts", |reader, node, place| allow_hosts().read(reader, node, place));
         let lets = reader.optional(fields, "let", read_lets);
         let is_valid = base.is_some() && hosts.is_some();
         let any_host = || HostPattern::parse("*").map(|any| Arc::new(HostPatterns::new(vec![any])));
@@ -117,7 +117,7 @@ fn read_lets(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<()> {
 }
 
 /// The name of a step, by which later steps read its response.
-pub(crate) fn step_name() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<String>, impl Fn() -> Schema> {
+pub(crate) fn step_name() -> impl Leaf<Value = String> {
     text(|reader: &mut Reader<'_>, node: &Node, place: &str| {
         let name = reader.literal(node, place)?;
         if !is_word(name) || name.starts_with('_') || name.len() > MAX_STEP_NAME_CHARS {
@@ -132,21 +132,17 @@ pub(crate) fn step_name() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Optio
 }
 
 /// Steps whose answers no other step sees. Two with one name could not be distinguished.
-pub(crate) fn unanswered_steps<T, R, S>(
+pub(crate) fn unanswered_steps<T>(
     length: RangeInclusive<usize>,
-    step: Leaf<R, S>,
-) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<T>>, impl Fn() -> Schema>
-where
-    R: Fn(&mut Reader<'_>, &Node, &str) -> Option<T>,
-    S: Fn() -> Schema,
-{
-    step.listed(move |reader, node, place, read| {
+    step: impl Leaf<Value = T>,
+) -> impl Leaf<Value = Vec<T>> {
+    step.listed(move |step, reader, node, place| {
         let mut known = HashSet::new();
         reader.list(node, place, length.clone(), |reader, item, place| {
             let named = item.get("name").and_then(|node| Some((node, node.as_text()?)));
             match named.filter(|(_, name)| !known.insert((*name).to_owned())) {
                 Some((node, name)) => reader.refuse(node.at, format!("{place}.name: two steps are called `{name}`")),
-                None => read(reader, item, place),
+                None => step.read(reader, item, place),
             }
         })
     })

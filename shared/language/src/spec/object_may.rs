@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use super::polling::INTERVAL;
 use crate::cel::EvaluationError;
-use crate::section::{Leaf, Schema, list, words};
-use crate::yaml::{Node, Reader};
+use crate::section::{Leaf, list, words};
 
 /// The permitted annotations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +67,7 @@ impl ObjectMay {
 }
 
 /// The list of permitted annotations.
-pub(crate) fn object_may() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<ObjectMay>, impl Fn() -> Schema> {
+pub(crate) fn object_may() -> impl Leaf<Value = ObjectMay> {
     list(1..=ANNOTATIONS.len(), words(ANNOTATIONS)).map(|permitted: Vec<ObjectMay>| ObjectMay {
         ignore: permitted.iter().any(|may| may.ignore),
         interval: permitted.iter().any(|may| may.interval),

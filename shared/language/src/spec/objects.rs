@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::section::{Section, distinct, literal};
+use crate::section::{Leaf as _, Section, distinct, literal};
 use crate::spec::selector::LabelSelector;
 use crate::values::names::{is_api_version, is_dns_label, is_kind};
 use crate::yaml::{Fields, Reader};

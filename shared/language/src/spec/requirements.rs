@@ -1,8 +1,8 @@
 //! `require` and `suspendWhen`: rules that an object must meet, and the message if it does not.
 
 use crate::cel::{Expression, Scope};
-use crate::section::{Leaf, Schema, Section, list, literal, section, text};
-use crate::yaml::{Node, Reader, expression};
+use crate::section::{Leaf, Section, list, literal, section, text};
+use crate::yaml::expression;
 
 /// Maximum `require` entries of one target.
 const MAX_REQUIREMENTS: usize = 50;
@@ -21,8 +21,7 @@ pub struct Requirement {
 }
 
 /// The list of rules.
-pub(crate) fn requirements()
--> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Requirement>>, impl Fn() -> Schema> {
+pub(crate) fn requirements() -> impl Leaf<Value = Vec<Requirement>> {
     list(1..=MAX_REQUIREMENTS, section::<Requirement>(()))
 }
 

@@ -5,8 +5,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::section::{Leaf, Schema, duration};
-use crate::yaml::{Node, Reader};
+use crate::section::{Leaf, duration};
 
 /// Deadline of a step without a `timeout`. It is about a hundred times the time that a healthy system needs, and people
 /// still wait for it.
@@ -17,6 +16,6 @@ pub const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
 
 /// The deadline of a step. Without it, the default.
-pub(crate) fn step_timeout() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Duration>, impl Fn() -> Schema> {
+pub(crate) fn step_timeout() -> impl Leaf<Value = Duration> {
     duration(TIMEOUT)
 }

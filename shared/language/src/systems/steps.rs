@@ -4,7 +4,7 @@ use crate::cel::{Expression, Expressions};
 use crate::secrets::secret_variable;
 use crate::section::{Key, Leaf, Schema, Section};
 use crate::systems::actions::{Action, ActionSteps, Actions};
-use crate::yaml::{Fields, Node, Reader};
+use crate::yaml::{Fields, Reader};
 
 /// The keys of actions with explicit steps.
 pub(crate) const ACTIONS: [&str; 4] = ["create", "update", "delete", "replace"];
@@ -138,10 +138,7 @@ pub(crate) trait StepSection: Step + Sized {
     const ACTIONS: &'static [&'static str];
 
     /// The steps of an action.
-    fn steps(
-        action: &'static str,
-        context: Self::Context,
-    ) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Self>>, impl Fn() -> Schema>;
+    fn steps(action: &'static str, context: Self::Context) -> impl Leaf<Value = Vec<Self>>;
 }
 
 impl<S: StepSection> Section for Steps<S> {
@@ -165,7 +162,9 @@ impl<S: StepSection> Section for Steps<S> {
     /// At least one action is needed.
     fn read_from(reader: &mut Reader<'_>, fields: &Fields<'_>, context: S::Context) -> Option<Self> {
         let mut steps = ACTIONS.map(|action| match S::ACTIONS.contains(&action) {
-            true => reader.or(fields, action, Vec::new(), S::steps(action, context).read),
+            true => reader.or(fields, action, Vec::new(), |reader, node, place| {
+                S::steps(action, context).read(reader, node, place)
+            }),
             false => Some(Vec::new()),
         });
         reader.at_least_one(fields, S::ACTIONS)?;

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expression, Scope, Variables};
-use crate::section::{Section, section, text};
+use crate::section::{Leaf as _, Section, section, text};
 use crate::systems::keys::{ItemKeys, Keys};
 use crate::yaml::{Fields, Node, Reader, expression};
 

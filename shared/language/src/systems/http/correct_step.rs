@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::Value;
 
 use crate::cel::{EvaluationError, Expression, Expressions, ITEM, STEPS, Scope, ValueTemplate, Variables};
-use crate::section::{Leaf, Schema, Section, map, section, text, truth};
+use crate::section::{Leaf, Section, map, section, text, truth};
 use crate::spec::naming::step_name;
 use crate::spec::status_fields::{StatusTemplates, status_templates};
 use crate::systems::http::for_each::ForEach;
@@ -187,14 +187,11 @@ impl StepSection for HttpStep {
 
     const ACTIONS: &'static [&'static str] = &ACTIONS;
 
-    fn steps(
-        action: &'static str,
-        (): (),
-    ) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Self>>, impl Fn() -> Schema> {
-        section::<Self>(Purpose::of(action)).listed(|reader, node, place, read| {
+    fn steps(action: &'static str, (): ()) -> impl Leaf<Value = Vec<Self>> {
+        section::<Self>(Purpose::of(action)).listed(|step, reader, node, place| {
             let names = reader.names();
             let steps = reader.list(node, place, 1..=MAX_STEPS, |reader, item, place| {
-                let step = read(reader, item, place);
+                let step = step.read(reader, item, place);
                 // Invalid steps count too: their uses must not be reported as unknown. A step with several responses
                 // has none to show.
                 let named = item.get("name").and_then(Node::as_text).filter(|_| item.get(FOR_EACH).is_none());

@@ -3,7 +3,7 @@
 use http::Method;
 
 use crate::cel::{Expression, Scope};
-use crate::section::{Key, Leaf, Schema, Section, section, text};
+use crate::section::{Key, Leaf, Section, section, text};
 use crate::spec::naming::step_name;
 use crate::systems::http::format::{Format, WrittenFormat};
 use crate::systems::http::request::body::Body;
@@ -148,7 +148,7 @@ impl Section for Requests {
             reader.refuse::<()>(entry.key_at, message);
         }
         let shared = reader.or(fields, HEADERS_KEY, Vec::new(), headers(Scope::Object));
-        let (mut steps, shared) = ((steps().read)(reader, node, &place)?, shared?);
+        let (mut steps, shared) = (steps().read(reader, node, &place)?, shared?);
         steps.iter_mut().for_each(|step| step.request.inherit(&shared));
         let mut steps = steps.into_iter();
         Some(Self { first: steps.next()?, further: steps.collect(), absent_when: None })
@@ -161,13 +161,13 @@ const STEPS_KEY: &str = "steps";
 const HEADERS_KEY: &str = "headers";
 
 /// The steps of a list. Each sees the responses of those before it, and later keys see all.
-fn steps() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<ReadStep>>, impl Fn() -> Schema> {
-    section::<WrittenStep>(Turn::Later).listed(|reader, node, place, later| {
+fn steps() -> impl Leaf<Value = Vec<ReadStep>> {
+    section::<WrittenStep>(Turn::Later).listed(|later, reader, node, place| {
         let mut is_first = true;
         reader.list(node, place, 1..=MAX_STEPS, |reader, item, place| {
             let step = match std::mem::replace(&mut is_first, false) {
                 true => WrittenStep::read(reader, item, place, Turn::First),
-                false => later(reader, item, place),
+                false => later.read(reader, item, place),
             };
             // Invalid steps count too: their uses must not be reported as unknown.
             reader.names_mut().steps.extend(item.get("name").and_then(Node::as_text).map(str::to_owned));

@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::section::{Leaf, Schema, any, list};
+use crate::section::{Leaf, any, list};
 use crate::yaml::{Content, Node, Reader};
 
 /// Maximum entries of `accept`.
@@ -36,9 +36,7 @@ impl StatusSet {
 }
 
 /// Statuses whose responses are about the resource, and further ones.
-pub(crate) fn statuses(
-    further: &'static [u16],
-) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<StatusSet>, impl Fn() -> Schema> {
+pub(crate) fn statuses(further: &'static [u16]) -> impl Leaf<Value = StatusSet> {
     let one = any(|reader: &mut Reader<'_>, node: &Node, place: &str| read_statuses(reader, node, place, further));
     list(1..=MAX_ACCEPT, one).map(StatusSet)
 }

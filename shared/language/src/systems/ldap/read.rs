@@ -7,7 +7,7 @@ use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Node as ValueNode, Scope, Site, ValueTemplate, Variables, without_expressions};
 use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::whole_secret;
-use crate::section::{Leaf, Schema, Section, literal, text, words};
+use crate::section::{Leaf, Section, literal, text, words};
 use crate::systems::ldap::{Search, SearchScope};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerContext, AnswerRules};
@@ -150,11 +150,11 @@ fn whole_entry(attributes: &[String], site: Site) -> Option<ValueTemplate> {
 }
 
 /// Names of attributes, each once in any case.
-fn attribute_names() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<String>>, impl Fn() -> Schema> {
-    literal(parse_attribute).listed(|reader, node, place, read| {
+fn attribute_names() -> impl Leaf<Value = Vec<String>> {
+    literal(parse_attribute).listed(|name, reader, node, place| {
         let mut known: Vec<String> = Vec::new();
         reader.list(node, place, 1..=MAX_ATTRIBUTES, |reader, item, place| {
-            let name = read(reader, item, place)?;
+            let name = name.read(reader, item, place)?;
             if known.iter().any(|other| other.eq_ignore_ascii_case(&name)) {
                 return reader.refuse(item.at, format!("{place}: `{name}` is listed twice"));
             }

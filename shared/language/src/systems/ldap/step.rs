@@ -3,11 +3,11 @@
 use super::template::{Form, LdapTemplate, template};
 use super::values::{AttributeTemplate, attributes};
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
-use crate::section::{Leaf, Schema, Section, map, section, text};
+use crate::section::{Leaf, Section, map, section, text};
 use crate::spec::naming::{step_name, unanswered_steps};
 use crate::systems::ldap::{Change, Edit};
 use crate::systems::steps::{Role, Step, StepSection};
-use crate::yaml::{Fields, Node, Reader, expression};
+use crate::yaml::{Fields, Reader, expression};
 
 /// One step of a correction.
 #[derive(Debug, Section)]
@@ -152,10 +152,7 @@ impl StepSection for LdapStep {
 
     const ACTIONS: &'static [&'static str] = &["create", "update", "delete"];
 
-    fn steps(
-        action: &'static str,
-        (): (),
-    ) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Self>>, impl Fn() -> Schema> {
+    fn steps(action: &'static str, (): ()) -> impl Leaf<Value = Vec<Self>> {
         let scope = if action == "delete" { Scope::Deletion } else { Scope::Correction };
         unanswered_steps(1..=MAX_STEPS, section::<Self>(scope))
     }

@@ -3,9 +3,9 @@
 //! It contains the name of the Secret, not its values.
 
 use crate::secrets::secret_key::whole_secret;
-use crate::section::{Leaf, Schema, Section, section};
+use crate::section::{Leaf, Section, section};
 use crate::systems::sql::Dialect;
-use crate::yaml::{Fields, Node, Reader};
+use crate::yaml::{Fields, Reader};
 
 /// The database and its credential.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,8 +30,6 @@ fn make(written: WrittenConnection, _: &mut Reader<'_>, _: &Fields<'_>, dialect:
 }
 
 /// A connection to a server of this dialect.
-pub(crate) fn connection(
-    dialect: Dialect,
-) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Connection>, impl Fn() -> Schema> {
+pub(crate) fn connection(dialect: Dialect) -> impl Leaf<Value = Connection> {
     section::<WrittenConnection>(dialect)
 }

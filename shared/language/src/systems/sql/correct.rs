@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
 use crate::secrets::needed_secret::{Credential, NeededSecret};
-use crate::section::{Leaf, Schema, Section, or_text, section, text};
+use crate::section::{Leaf, Section, or_text, section, text};
 use crate::spec::naming::{step_name, unanswered_steps};
 use crate::systems::actions::Actions;
 use crate::systems::repeated_create::RepeatedCreate;
@@ -128,10 +128,7 @@ impl StepSection for SqlStatement {
     const ACTIONS: &'static [&'static str] = &ACTIONS;
 
     /// Each item is a text, or a map with its name and its condition.
-    fn steps(
-        action: &'static str,
-        dialect: Dialect,
-    ) -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Vec<Self>>, impl Fn() -> Schema> {
+    fn steps(action: &'static str, dialect: Dialect) -> impl Leaf<Value = Vec<Self>> {
         let scope = if action == "delete" { Scope::Deletion } else { Scope::Correction };
         let wording = (dialect, scope);
         let item = or_text(section::<Self>(wording), move |reader: &mut Reader<'_>, node: &Node, place: &str| {

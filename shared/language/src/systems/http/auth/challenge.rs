@@ -5,8 +5,7 @@
 
 use crate::network::host_patterns::{HostPattern, HostPatterns};
 use crate::secrets::secret_key::whole_secret;
-use crate::section::{Leaf, Schema, Section, list, literal};
-use crate::yaml::{Node, Reader};
+use crate::section::{Leaf, Section, list, literal};
 
 /// Maximum token servers of one section.
 const MAX_TOKEN_HOSTS: usize = 16;
@@ -37,7 +36,7 @@ impl Challenge {
     }
 }
 
-fn token_hosts() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<HostPatterns>, impl Fn() -> Schema> {
+fn token_hosts() -> impl Leaf<Value = HostPatterns> {
     list(1..=MAX_TOKEN_HOSTS, literal(parse_token_host)).map(HostPatterns::new)
 }
 

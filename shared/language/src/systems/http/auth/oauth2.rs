@@ -5,7 +5,7 @@
 use url::Url;
 
 use crate::secrets::secret_key::whole_secret;
-use crate::section::{Leaf, Schema, Section, list, literal, plain_text, section, text, words};
+use crate::section::{Leaf, Section, list, literal, plain_text, section, text, words};
 use crate::systems::http::auth::jwt_claims::JwtClaims;
 use crate::systems::http::auth::service_account_token::ServiceAccountToken;
 use crate::yaml::{Fields, Node, Reader};
@@ -132,7 +132,7 @@ fn make(written: WrittenOAuth2, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> O
 }
 
 /// A literal URL of a server that gives tokens.
-pub(super) fn token_url() -> Leaf<impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Url>, impl Fn() -> Schema> {
+pub(super) fn token_url() -> impl Leaf<Value = Url> {
     text(|reader: &mut Reader<'_>, node: &Node, place: &str| {
         reader.url_is_no_number(node, place)?;
         let text = reader.literal(node, place)?;
