@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use drift_language::{DocumentName, FoundDocument, HolderLabel, Places, find_documents};
 
+/// A part of a draft that only a person can fill in.
+pub(crate) const PLACEHOLDER: &str = "CHANGE-ME";
+
 /// A text that people wrote, and what they call it.
 #[derive(Debug)]
 pub(crate) struct Source {

@@ -11,8 +11,8 @@ use drift_language::{Catalogue, CreationTimes, HolderLabel, Problem, Refused, Ta
 
 pub(crate) use rates::{Rate, requests_of, total_rates};
 
+use crate::check::document::PLACEHOLDER;
 use crate::check::document::{Document, Remark, Severity};
-use crate::draft::PLACEHOLDER;
 use warnings::warnings;
 
 /// Error for the placeholder of a draft.

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde_json::Value;
 use url::{Position, Url};
 
-use super::PLACEHOLDER;
 use super::fields::{Field, Form, plain};
 use super::matching::{AnswerField, Matches};
+use crate::check::document::PLACEHOLDER;
 use drift_api::secrets::secret_names::looks_secret;
 
 /// The expression for the name of an object.

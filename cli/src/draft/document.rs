@@ -6,12 +6,12 @@ use drift_api::printable::printable;
 use serde_json::Value;
 use url::Url;
 
-use super::PLACEHOLDER;
 use super::address::Address;
 use super::advice::proposals;
 use super::definition::Definition;
 use super::fields::{Field, fields_of, is_word, plain, step};
 use super::matching::{AnswerField, Match, Matches};
+use crate::check::document::PLACEHOLDER;
 
 /// Characters of a line of comments.
 const LINE: usize = 110;

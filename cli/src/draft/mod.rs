@@ -37,9 +37,6 @@ Exit codes: 0 printed, 2 the cluster does not answer, 3 bad usage";
 /// The API path of CustomResourceDefinitions.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Stands in a draft for what only a person knows.
-pub(crate) const PLACEHOLDER: &str = "CHANGE-ME";
-
 /// The kind, and a sample of its external system.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -4,7 +4,7 @@
 
 use crate::hints::HintSource;
 use crate::secrets::SecretSource;
-use crate::secrets::needed_secret::{Credential, NeededSecret};
+use crate::systems::needed_secret::{Credential, NeededSecret};
 use crate::systems::section::CorrectSection;
 use crate::target::Target;
 use drift_api::names::{CREDENTIAL_CONTROLLER, CREDENTIAL_POLLER};

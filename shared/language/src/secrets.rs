@@ -2,7 +2,6 @@
 //!
 //! It contains names of Secrets, not their values.
 
-pub(crate) mod needed_secret;
 pub(crate) mod secret_key;
 
 use serde_json::Value;

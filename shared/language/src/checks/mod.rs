@@ -2,7 +2,6 @@
 
 pub(crate) mod addressing;
 pub(crate) mod aws_traps;
-pub(crate) mod field_place;
 pub(crate) mod identity_notation;
 pub(crate) mod indentation;
 pub(crate) mod lookalikes;

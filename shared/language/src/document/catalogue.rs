@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::checks::field_place::{locate_field, locate_written};
 use crate::checks::lookalikes::{NO_TEMPLATE, lookalikes};
+use crate::document::field_place::{locate_field, locate_written};
 use crate::document::parse::{Parsed, parse};
 use crate::document::places::Places;
 use crate::document::sections::where_it_belongs;

@@ -1,6 +1,7 @@
 //! Documents. Each becomes a target or a list of problems with positions, and keeps its last valid version.
 
 pub(crate) mod catalogue;
+mod field_place;
 pub(crate) mod hash;
 pub(crate) mod manifests;
 mod parse;

@@ -6,6 +6,7 @@ pub(crate) mod job;
 pub(crate) mod keys;
 pub(crate) mod kubernetes;
 pub mod ldap;
+pub(crate) mod needed_secret;
 pub(crate) mod nudge;
 pub(crate) mod repeated_create;
 pub(crate) mod section;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use drift_api::object::field_paths::FieldPaths;
 
 use crate::cel::{DIFFERS, Expression, Expressions as _, ITEM, STEPS, ValueTemplate};
-use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::spec::objects::{ClusterKind, ObjectSelection};
 use crate::systems::actions::{Action, ActionSteps, Actions};
 use crate::systems::keys::Keys;
+use crate::systems::needed_secret::{Credential, NeededSecret};
 use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::steps::{ACTIONS, Role, Step, VisitParts, expressions_of};
 use crate::yaml::{Node, Reader};

@@ -73,3 +73,6 @@ pub(crate) const MAX_RENDERED_BYTES: usize = 8 * 1024 * 1024;
 
 /// Maximum length of a rendered URL, in bytes: the limit that servers commonly accept.
 pub const MAX_URL_BYTES: usize = 8 * 1024;
+
+/// `quantity(x)`, and the result of `type(x)` for it.
+pub(in crate::cel) const QUANTITY: &str = "quantity";

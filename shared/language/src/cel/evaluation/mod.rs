@@ -1,5 +1,6 @@
 //! Values during one evaluation: their cost, access without copying, and conversion of results.
 
+pub(crate) mod cause;
 pub(crate) mod constants;
 pub(crate) mod convert;
 pub(crate) mod cost;

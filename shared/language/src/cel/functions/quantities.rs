@@ -11,13 +11,11 @@ use cel::ExecutionError;
 use cel::common::types::{CelBool, CelDouble, CelInt, CelString, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
 
+use crate::cel::evaluation::constants::QUANTITY;
 use crate::cel::evaluation::convert::decimal;
 use crate::cel::functions::arguments::{Arguments, Evaluated};
 use crate::values::decimal::Decimal;
 use crate::values::units::parse_quantity;
-
-/// `quantity(x)`, and the result of `type(x)` for it.
-pub(in crate::cel) const QUANTITY: &str = "quantity";
 
 static QUANTITY_TYPE: Type = Type::new_unspecified_type(QUANTITY);
 

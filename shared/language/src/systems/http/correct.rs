@@ -1,7 +1,6 @@
 //! `correct.http`: corrections by requests to an HTTP server.
 
 use crate::cel::{DESIRED, EVERY_KEY, Expression, Expressions as _, STEPS, Scope};
-use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::section::{Section, text};
 use crate::systems::actions::Actions;
 use crate::systems::http::auth::Auth;
@@ -11,6 +10,7 @@ use crate::systems::http::insecure::{check_credentials, goes_unread};
 use crate::systems::http::request::body::Body;
 use crate::systems::http::socket::Socket;
 use crate::systems::http::tls::Tls;
+use crate::systems::needed_secret::{Credential, NeededSecret};
 use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::CorrectSection;
 use crate::systems::step_timeout::STEP_TIMEOUT;

@@ -6,7 +6,6 @@ use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::{
     EvaluationError, Expression, Expressions as _, HEADERS, Node as ValueNode, Scope, ValueTemplate, Variables,
 };
-use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::section::{Key, Section, any, size, text};
 use crate::systems::http::auth::Auth;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
@@ -18,6 +17,7 @@ use crate::systems::http::scope::scope_of;
 use crate::systems::http::socket::Socket;
 use crate::systems::http::tls::Tls;
 use crate::systems::keys::Keys;
+use crate::systems::needed_secret::{Credential, NeededSecret};
 use crate::systems::section::ReadSection;
 use crate::systems::steps::{Role, VisitParts, expressions_of};
 use crate::yaml::durations::{KIB, MIB};

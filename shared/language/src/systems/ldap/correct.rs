@@ -2,10 +2,10 @@
 
 use super::read::SECRET_KEYS;
 use super::step::LdapStep;
-use crate::secrets::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::secrets::secret_key::whole_secret;
 use crate::section::Section;
 use crate::systems::actions::Actions;
+use crate::systems::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::systems::section::CorrectSection;
 use crate::systems::steps::{Step, Steps};
 use drift_api::names::CREDENTIAL_CONTROLLER;

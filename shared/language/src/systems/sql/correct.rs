@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
-use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::section::{Leaf, Section, or_text, section, text};
 use crate::spec::naming::{step_name, unanswered_steps};
 use crate::systems::actions::Actions;
+use crate::systems::needed_secret::{Credential, NeededSecret};
 use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::CorrectSection;
 use crate::systems::sql::dialect::DialectRules as _;

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables, without_expressions};
-use crate::secrets::needed_secret::{Credential, NeededSecret};
 use crate::section::{Leaf as _, Section, section, size, text};
 use crate::systems::keys::{Keys, RowKeys};
+use crate::systems::needed_secret::{Credential, NeededSecret};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerContext, AnswerRules};
 use crate::systems::sql::query::SqlQuery;

@@ -11,12 +11,12 @@ use serde_json::Value;
 use url::Url;
 
 use crate::cel::is_template;
-use crate::secrets::needed_secret::SIGNING_KEY;
 use crate::secrets::secret_key::whole_secret;
 use crate::section::{Section, any, duration, literal, map, words};
 use crate::systems::http::auth::jwt_claims::JwtClaims;
 use crate::systems::http::auth::oauth2::token_url;
 use crate::systems::http::request::headers::RESERVED_HEADERS;
+use crate::systems::needed_secret::SIGNING_KEY;
 use crate::values::names::is_data_key;
 use crate::yaml::{Content, Entry, Fields, Node, Reader, all};
 

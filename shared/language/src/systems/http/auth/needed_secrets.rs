@@ -3,11 +3,11 @@
 use super::aws_sig_v4::AwsKeys;
 use super::oauth2::Grant;
 use super::{Auth, AuthHeader};
-use crate::secrets::needed_secret::{
-    CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY, SESSION_TOKEN, SIGNING_KEY,
-};
 use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::tls::Tls;
+use crate::systems::needed_secret::{
+    CLIENT_SECRET, Credential, NeededSecret, PASSWORD, PRIVATE_KEY, SECRET_ACCESS_KEY, SESSION_TOKEN, SIGNING_KEY,
+};
 
 /// The Secrets of these requests, one entry for each use.
 pub(crate) fn needed_secrets<'r>(

@@ -2,7 +2,7 @@
 //!
 //! It contains names of Secrets, not their values.
 
-use super::secret_key::SecretKey;
+use crate::secrets::secret_key::SecretKey;
 use crate::systems::sql::Dialect;
 
 /// One Secret that a target needs.
