@@ -32,10 +32,11 @@ const DESIGNATORS_OF_DATES: [(char, Option<i64>); 4] =
     [('Y', None), ('M', None), ('W', Some(7 * 86_400)), ('D', Some(86_400))];
 /// The designators of an ISO 8601 duration after its `T`, in order.
 const DESIGNATORS_OF_TIMES: [(char, Option<i64>); 3] = [('H', Some(3_600)), ('M', Some(60)), ('S', Some(1))];
-/// The power of ten from which on a Unix time is in milliseconds: 3 March 1973. As seconds it would be the year 5138.
-const FIRST_MILLISECONDS: i32 = 11;
-/// The power of ten from which on a number is no Unix time: the year 5138 in milliseconds.
-const AFTER_MILLISECONDS: i32 = 14;
+/// The last Unix time in seconds: 9999-12-31T23:59:59Z, which systems write for "never". Larger numbers are
+/// milliseconds: as such it is 11 January 1978.
+const LAST_SECONDS: i128 = 253_402_300_799;
+/// The last Unix time in milliseconds, in the same second.
+const LAST_MILLISECONDS: i128 = 253_402_300_799_999;
 
 /// Parses a Kubernetes quantity: `500m`, `1Gi`, `1.5`, `1e3`.
 pub(crate) fn parse_quantity(text: &str) -> Option<Decimal> {
@@ -154,14 +155,14 @@ fn parse_without_offset(text: &str) -> Option<Timestamp> {
     Offset::UTC.to_timestamp(pieces.date().to_datetime(time)).ok()
 }
 
-/// Returns the seconds since 1970 of a Unix time, which is in seconds, and from 10^11 on in milliseconds.
+/// Returns the seconds since 1970 of a Unix time, which is in seconds up to the year 9999, and above in milliseconds.
 pub(crate) fn unix_time(number: &Number) -> Option<Decimal> {
     let number = Decimal::of(number)?;
-    let is_below = |power| {
-        let bound = Decimal::new(1, power);
-        number.order(bound).is_lt() && number.order(bound.negated()).is_gt()
+    let is_within = |last| {
+        let last = Decimal::new(last, 0);
+        number.order(last).is_le() && number.order(last.negated()).is_ge()
     };
-    match (is_below(FIRST_MILLISECONDS), is_below(AFTER_MILLISECONDS)) {
+    match (is_within(LAST_SECONDS), is_within(LAST_MILLISECONDS)) {
         (true, _) => Some(number),
         (false, true) => number.times(Decimal::new(1, MILLISECOND)),
         (false, false) => None,
@@ -294,11 +295,12 @@ mod tests {
             ("1767225600500", Some("1767225600.5")),
             ("0", Some("0")),
             ("-1", Some("-1")),
-            ("99999999999", Some("99999999999")),
-            ("100000000000", Some("100000000")),
-            ("-100000000000", Some("-100000000")),
-            ("99999999999999", Some("99999999999.999")),
-            ("100000000000000", None),
+            ("100000000000", Some("100000000000")),
+            ("253402300799", Some("253402300799")),
+            ("253402300800", Some("253402300.8")),
+            ("-253402300800", Some("-253402300.8")),
+            ("253402300799999", Some("253402300799.999")),
+            ("253402300800000", None),
             ("1767225600000000", None),
         ];
         for (text, expected) in table {
