@@ -9,6 +9,7 @@ use crate::cel::{Expressions as _, Node as Template, Variables};
 use crate::compare::{Form, RulePlace};
 use crate::target::Target;
 use crate::yaml::{Node, Reader};
+use drift_api::object::field_paths::FieldPaths;
 
 /// Two notations that are the same in a form, and the function that makes one of them.
 struct Notations {
@@ -28,13 +29,15 @@ const NOTATIONS: [Notations; 3] = [
 /// Warns of each field whose notations are one value to `compare` and two resources by the identity. Two objects that
 /// differ only in the notation of that field are tried.
 pub(crate) fn warn_of_notations(reader: &mut Reader<'_>, spec: &Node, target: &Target) {
-    if !target.correct.writes_outside() {
+    let fields = target.identity.fields();
+    if !target.correct.writes_outside() || names_object(&fields) {
         return;
     }
-    let fields = target.identity.fields();
     // Kubernetes permits one notation of names.
     for field in fields.iter().filter(|field| field.first().is_some_and(|first| first == "spec")) {
-        for notations in &NOTATIONS {
+        // Without a rule, no value is rendered to compare its notations.
+        let used = NOTATIONS.iter().filter(|notations| target.compare.rules.any_form(notations.form));
+        for notations in used {
             let objects = notations.texts.map(|text| object(target, field, [notations.texts[0], text]));
             if is_kept_apart(target, &objects) && is_one_value(target, notations.form, &objects) {
                 let at = spec.get("identity").map_or(spec.at, |identity| identity.at);
@@ -42,6 +45,12 @@ pub(crate) fn warn_of_notations(reader: &mut Reader<'_>, spec: &Node, target: &T
             }
         }
     }
+}
+
+/// Returns true if two objects never have one identity, whatever the notation of other fields.
+fn names_object(identity: &FieldPaths) -> bool {
+    let has = |name: &str| identity.iter().any(|path| path == ["metadata", name]);
+    has("uid") || has("name") && has("namespace")
 }
 
 fn warning(field: &[String], Notations { form, texts: [one, other], remedy }: &Notations) -> String {
@@ -200,5 +209,12 @@ mod tests {
             let silent = warnings(identity, "{a: '${self.spec.a}'}", &format!("{{path: /a, {rule}}}"), CORRECT);
             assert_eq!(silent, [""; 0], "{identity}");
         }
+    }
+
+    #[test]
+    fn an_identity_with_namespace_and_name_is_of_one_object() {
+        let identity = "${self.metadata.namespace}/${self.metadata.name}/${self.spec.name}";
+        assert!(warnings(identity, NAME, RULE, CORRECT).is_empty());
+        assert_eq!(warnings("${self.metadata.name}/${self.spec.name}", NAME, RULE, CORRECT).len(), 1);
     }
 }

@@ -47,6 +47,11 @@ impl Rules {
     pub(super) fn any(&self, holds: impl Fn(&Effects) -> bool) -> bool {
         self.tree.any(holds)
     }
+
+    /// Returns true if a rule compares values in this form.
+    pub(crate) fn any_form(&self, form: Form) -> bool {
+        self.any(|effects| effects.form == Some(form))
+    }
 }
 
 /// A place of a value with its effective rules.
