@@ -11,7 +11,7 @@ use drift_systems::{HttpReply, RecordedExchange, ReplyBody, SentCredentials, cou
 use http::{HeaderMap, StatusCode};
 
 use super::explanation::Explanation;
-use super::facts::Facts;
+use super::facts::{Facts, as_published};
 use super::holds::stated_holds;
 use super::masker::Masker;
 use super::polling::{Polled, first_request};
@@ -61,7 +61,8 @@ pub(super) fn try_files(
     let found = compare(&target, subject, polled.observed.clone());
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
     let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
-    let facts = Facts { target: &target, is_deployed: false, object: &object, verdict: &verdict };
+    let published = as_published(&object, found.published.as_ref());
+    let facts = Facts { target: &target, is_deployed: false, object: &published, verdict: &verdict };
     let tried = if polled.request.is_some() { TRIED } else { TRIED_UNASKED };
     let held = stated_holds(facts, clock::wall());
     let explanation = Explanation::new(facts, shown(&target, &polled, subject), (steps(facts), held));

@@ -1,7 +1,8 @@
 //! The facts about one object from which `explain` tells what holds it.
 
-use drift_api::condition::{ConditionStatus, Verdict};
+use drift_api::condition::{ConditionStatus, StatusFields, Verdict};
 use drift_api::object::LeanObject;
+use drift_api::object::object_view::ObjectView;
 use drift_api::unwritten::Doubt;
 use drift_language::{Action, Target};
 use jiff::Timestamp;
@@ -38,6 +39,17 @@ impl Facts<'_> {
     pub(super) fn arguments(&self) -> String {
         self.object.id.as_arguments(&self.target.objects.kind.to_lowercase())
     }
+}
+
+/// Returns the object with the fields that the poller publishes together with the verdict. A correction reads them.
+pub(super) fn as_published(object: &LeanObject, published: Option<&StatusFields>) -> LeanObject {
+    let mut object = object.clone();
+    if let Some(published) = published.filter(|published| !published.is_empty() && !object.deleting) {
+        let mut view = object.view.open().clone();
+        published.write_into(&mut view);
+        object.view = ObjectView::of(&view);
+    }
+    object
 }
 
 /// The programs' Leases, as they were read just now: `None` if there is none, or why it cannot be read.

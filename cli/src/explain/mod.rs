@@ -50,7 +50,7 @@ use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::total_loss::{all_missing, is_confirmed_loss};
 use drift_poller::engine::judgement::verdict::{Basis, Known, reach_verdict};
 use drift_poller::engine::judgement::without_effect::note_no_effect;
-use facts::Leases;
+use facts::{Leases, as_published};
 use holds::holds;
 use invalid_answer::describe;
 use masker::Masker;
@@ -242,7 +242,8 @@ async fn explain(
     let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
     let leases =
         Leases { poller: session.poller_lease().await, controller: session.lease(&settings.controller_lease).await };
-    let facts = Facts { target: &target, is_deployed, object: &object, verdict: &verdict };
+    let published = as_published(&object, found.published.as_ref());
+    let facts = Facts { target: &target, is_deployed, object: &published, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
     let mut causes = outside.troubles.causes(&target.name);
     causes.extend(describe(&target, subject, &polled));

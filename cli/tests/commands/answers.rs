@@ -365,3 +365,35 @@ fn a_kind_is_named_as_for_get() {
         assert!(code != 3 || said.contains("known with its CustomResourceDefinition in -f"), "{said}");
     }
 }
+
+#[test]
+fn an_update_is_shown_with_the_published_id() {
+    let text = "apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: records}
+spec:
+  objects: {apiVersion: dns.example/v1, kind: Record}
+  identity: '${self.metadata.name}'
+  read: {http: {url: 'https://dns.example/all', each: '${response.body}', key: '${item.name}'}}
+  compare: {desired: {ttl: '${self.spec.ttl}'}}
+  publish: {recordId: '${observed.id}'}
+  correct:
+    mode: Correct
+    existing: Adopt
+    http:
+      update: {method: PATCH, url: 'https://dns.example/all/${self.status.recordId}', body: '${desired}'}
+---
+apiVersion: dns.example/v1
+kind: Record
+metadata: {name: www}
+spec: {ttl: 300}
+";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("answer.json"), r#"[{"name": "www", "id": "r7", "ttl": 60}]"#).unwrap();
+    for status in ["", "status: {recordId: old}\n"] {
+        std::fs::write(folder.path().join("target.yaml"), format!("{text}{status}")).unwrap();
+        let arguments = ["explain", "record/www", "-f", "target.yaml", "--answer", "answer.json"];
+        let (code, told, said) = ended(run_in(folder.path(), &arguments, ""));
+        assert!(code == 1 && told.contains("PATCH https://dns.example/all/r7"), "{code}: {told}{said}");
+    }
+}

@@ -49,6 +49,16 @@ impl StatusFields {
         self.fields.iter().map(|(name, value)| (name.as_str(), value))
     }
 
+    /// Writes the fields into the status of an object, as the API server does when they are patched.
+    pub fn write_into(&self, object: &mut Value) {
+        for (name, value) in &self.fields {
+            match value {
+                Value::Null => drop(object["status"].as_object_mut().and_then(|status| status.remove(name))),
+                value => object["status"][name.as_str()] = value.clone(),
+            }
+        }
+    }
+
     /// Returns true if any value satisfies the condition.
     #[must_use]
     pub fn any(&self, holds: impl Fn(&Value) -> bool) -> bool {
