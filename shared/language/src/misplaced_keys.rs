@@ -35,6 +35,9 @@ pub(crate) fn why_misplaced(place: &str, key: &str) -> Option<&'static str> {
         {
             Some("only a step of create says that; leave it out")
         }
+        "key" if [".bearer", ".header"].iter().any(|section| place.ends_with(section)) => {
+            Some("it belongs to secretRef: {name: …, key: …}")
+        }
         "role" | "roleArn" if place.ends_with(".awsSigV4") => {
             Some("it belongs to webIdentity: {roleArn: …, serviceAccountToken: {name: …}}")
         }

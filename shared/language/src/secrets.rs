@@ -106,7 +106,7 @@ struct WrittenSecret {
 }
 
 fn check_source(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
-    match fields.exactly_one(reader, &["secretRef", "fromObject"])? {
+    match reader.exactly_one(fields, &["secretRef", "fromObject"])? {
         ("secretRef", _) if fields.get("key").is_some() => {
             let message = format!("{}: it stands in secretRef: {{name, key}}", fields.place("key"));
             reader.refuse(fields.at(), message)

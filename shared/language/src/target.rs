@@ -36,11 +36,38 @@ const MAX_IDENTITY_CHARS: usize = 253;
 /// Fields with the same value for all objects of a target.
 const SHARED_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
+/// The sections of a target that are checked against each other. Others may be invalid.
+pub(crate) struct Parts<'t> {
+    pub(crate) objects: Option<&'t ObjectSelection>,
+    pub(crate) insecure: bool,
+    pub(crate) secrets: &'t [DeclaredSecret],
+    pub(crate) read: &'t Read,
+    pub(crate) compare: &'t Compare,
+    pub(crate) publish: &'t StatusTemplates,
+    pub(crate) ready: bool,
+    pub(crate) hints: &'t [HintSource],
+    pub(crate) correct: &'t Correct,
+}
+
+/// Records the mistakes across sections.
+pub(crate) type CheckParts = fn(&mut Reader<'_>, &Fields<'_>, &Parts<'_>);
+
 /// One poll target, checked and compiled. Its keys are those of `spec`.
 #[derive(Debug, Section)]
 #[section(
+    context = CheckParts,
     first = Declared,
-    rules = |reader: &mut Reader<'_>, fields: &Fields<'_>, ()| check_timeout(reader, fields, key_interval, key_timeout)
+    rules = |reader: &mut Reader<'_>, fields: &Fields<'_>, check: CheckParts| {
+        if let (Some(secrets), Some(read), Some(compare), Some(publish), Some(correct)) =
+            (&key_secrets, &key_read, &key_compare, &key_publish, &key_correct)
+        {
+            let hints = key_hints.as_deref().unwrap_or_default();
+            let (objects, insecure) = (key_objects.as_ref(), key_insecure.unwrap_or_default());
+            let ready = key_ready.unwrap_or_default();
+            check(reader, fields, &Parts { objects, insecure, secrets, read, compare, publish, ready, hints, correct });
+        }
+        check_timeout(reader, fields, key_interval, key_timeout)
+    }
 )]
 pub struct Target {
     /// `metadata.name`, unique over all documents.

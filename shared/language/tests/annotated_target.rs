@@ -1,4 +1,4 @@
-//! The annotated target in docs/reference/target/README.md is made from the tables of the JSON Schema.
+//! The annotated target in docs/reference/target/README.md is made from the declarations of the sections.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -154,7 +154,7 @@ fn local(key: &Key) -> Ident {
 /// Reads the one key that is written.
 fn read_enum(keys: &[Key], options: &Options) -> Tokens {
     let one = if options.optional { quote!(at_most_one) } else { quote!(exactly_one) };
-    let written = quote!(fields.#one(reader, &Self::names(context))?);
+    let written = quote!(reader.#one(fields, &Self::names(context))?);
     let arms = keys.iter().map(|key| {
         let (name, value, read, variant) = (key.name(), &key.field, key.read_value(), &key.variant);
         quote!(#name => #read.map(|#value| #variant),)

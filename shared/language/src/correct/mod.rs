@@ -47,7 +47,7 @@ pub struct Correct {
     /// The same for deletions.
     #[key(windows(), default)]
     pub deletion_windows: Windows,
-    /// The way to correct. `None` if the target only observes.
+    /// The way to correct. `None` if there is none, so that the target only observes.
     #[key(flatten = ())]
     pub destination: Option<Destination>,
 }

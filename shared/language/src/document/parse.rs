@@ -13,7 +13,7 @@ use crate::read::Read;
 use crate::section::{Leaf, Schema, Section, text, words};
 use crate::spec::polling::confirm_chosen_ids;
 use crate::spec::status_fields::check_published;
-use crate::target::Target;
+use crate::target::{Parts, Target};
 use crate::unreadable::check::check_carried_back;
 use crate::values::names::is_dns_label;
 use crate::yaml::durations::KIB;
@@ -64,6 +64,9 @@ fn parse_within(document: &DocumentName, text: &str, find_home: FindHome) -> Res
         reader.refuse::<()>(root.at, format!("a document holds at most {MAX_TEMPLATES} templates"));
     }
     let parsed = read_document(&mut reader, document, &root);
+    if parsed.is_none() && !reader.has_faults() {
+        reader.refuse::<()>(root.at, "a value is invalid; its reader does not say why");
+    }
     let faults = reader.into_faults();
     match parsed {
         Some(parsed) if faults.is_empty() => Ok(parsed),
@@ -98,7 +101,7 @@ impl Leaf for Spec {
     }
 
     fn schema(&self) -> Schema {
-        Schema::Keys(Target::keys(()))
+        Schema::Keys(Target::keys(check_parts))
     }
 }
 
@@ -120,20 +123,25 @@ fn read_name(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<(Strin
 
 /// Places count from `spec`, so that errors name `read.http.url`.
 fn read_spec(reader: &mut Reader<'_>, spec: &Node, place: &str) -> Option<Target> {
-    let fields = reader.fields(spec, place, &Target::names(()))?;
-    let fields = Fields::below(&fields);
-    let target = Target::read_from(reader, &fields, ())?;
-    let stored = target.correct.stored().map(|name| (name, "a step stores"));
-    let written = stored.chain(target.ready.then_some((OBSERVED_GENERATION, "`ready` writes")));
-    check_published(reader, &fields, &target.publish, written)?;
-    let (read, compare, correct) = (&target.read, &target.compare, &target.correct);
-    check_credentials(reader, spec, target.insecure, read, correct);
-    check_secrets(reader, spec, &target.secrets, target.insecure, compare, correct);
+    let fields = reader.fields(spec, place, &Target::names(check_parts))?;
+    Target::read_from(reader, &Fields::below(&fields), check_parts)
+}
+
+fn check_parts(reader: &mut Reader<'_>, fields: &Fields<'_>, parts: &Parts<'_>) {
+    let (spec, Parts { read, compare, correct, .. }) = (fields.node(), parts);
+    let stored = correct.stored().map(|name| (name, "a step stores"));
+    let written = stored.chain(parts.ready.then_some((OBSERVED_GENERATION, "`ready` writes")));
+    if check_published(reader, fields, parts.publish, written).is_none() {
+        return;
+    }
+    check_credentials(reader, spec, parts.insecure, read, correct);
+    check_secrets(reader, spec, parts.secrets, parts.insecure, compare, correct);
     check_carried_back(reader, spec, read, compare, correct);
     check_replacement(reader, spec, correct);
-    check_watch(reader, spec, read, &target.hints);
-    correct.section().into_iter().for_each(|own| own.check_fit(reader, spec, &target.objects, read.source.section()));
-    Some(target)
+    check_watch(reader, spec, read, parts.hints);
+    if let (Some(section), Some(objects)) = (correct.section(), parts.objects) {
+        section.check_fit(reader, spec, objects, read.source.section());
+    }
 }
 
 fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) -> Option<Parsed> {

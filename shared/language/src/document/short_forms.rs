@@ -76,4 +76,38 @@ mod tests {
             assert_eq!(short_tree.to_json(), long_tree.to_json(), "{short}");
         }
     }
+
+    const SHORT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.example/v1, kind: Zone}
+  identity: "${self.metadata.name}"
+  read:
+    http: {url: "https://h.example/zones", each: "${response.body}", key: "${item.name}"}
+  compare: {desired: {ttl: "${self.spec.ttl}"}}
+  correct:
+    mode: Correct
+    http:
+      auth: {bearer: {secretRef: {name: zones}}}
+      create: {method: POST, url: "https://h.example/zones", body: "${desired}"}
+      update: {method: PUT, url: "https://h.example/zones/${self.metadata.name}", body: "${desired}"}
+"#;
+
+    #[test]
+    fn a_typo_above_a_short_form_is_the_only_mistake() {
+        assert!(crate::fixtures::parsed(SHORT).is_ok());
+        for (key, typo) in [
+            ("spec:", "sepc:"),
+            ("  correct:", "  corect:"),
+            ("    http:\n", "    htpp:\n"),
+            ("create:", "craete:"),
+            ("  read:", "  raed:"),
+            ("key:", "keys:"),
+        ] {
+            let mistakes = crate::fixtures::parsed(&SHORT.replacen(key, typo, 1)).map(drop).unwrap_err();
+            assert!(matches!(&*mistakes, [one] if one.contains("did you mean")), "{typo}: {mistakes:#?}");
+        }
+    }
 }

@@ -5,8 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::Section;
-use super::schema::Schema;
+use super::schema::{Schema, Section};
 use crate::yaml::{Content, Node, Reader, durations};
 
 /// A value of a key.
@@ -30,12 +29,19 @@ pub(crate) trait Leaf {
         Around { leaf: self, schema: |schema| schema, read }
     }
 
-    /// Adds the short form that is a text. It is expanded before anything reads it.
-    fn or_short(self) -> impl Leaf<Value = Self::Value>
+    /// Adds the short form that is the text of one key. It is expanded before anything reads it, unless the key of a
+    /// section around it is misspelt.
+    fn or_short(self, key: &'static str) -> impl Leaf<Value = Self::Value>
     where
         Self: Sized,
     {
-        let read = |leaf: &Self, reader: &mut Reader<'_>, node: &Node, place: &str| leaf.read(reader, node, place);
+        let read = move |leaf: &Self, reader: &mut Reader<'_>, node: &Node, place: &str| {
+            let mut long = node.clone();
+            if node.as_text().is_some() {
+                long.put_below(key);
+            }
+            leaf.read(reader, &long, place)
+        };
         Around { leaf: self, schema: |long| Schema::OrText(Box::new(long)), read }
     }
 

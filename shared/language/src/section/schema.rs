@@ -1,4 +1,6 @@
-//! The description of the language: the keys of each section, and the values that they may have.
+//! The description of the language: its sections, the keys of each, and the values that they may have.
+
+use crate::yaml::{Fields, Node, Reader};
 
 /// One key of a section.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,4 +39,27 @@ impl Schema {
     pub(crate) const TEXT: Self = Self::Types(&["string"]);
     /// A map with user-defined keys and any values.
     pub(crate) const MAP: Self = Self::Types(&["object"]);
+}
+
+/// A map with known keys.
+pub(crate) trait Section {
+    /// The result of reading it.
+    type Value;
+    /// A value that decides about its keys, such as the action of a step.
+    type Context: Copy;
+
+    /// The names of its keys.
+    fn names(context: Self::Context) -> Vec<&'static str>;
+
+    /// Its keys with their descriptions.
+    fn keys(context: Self::Context) -> Vec<Key>;
+
+    /// Reads its keys from a map that may have further ones.
+    fn read_from(reader: &mut Reader<'_>, fields: &Fields<'_>, context: Self::Context) -> Option<Self::Value>;
+
+    /// Reads a map with these keys and no others.
+    fn read(reader: &mut Reader<'_>, node: &Node, place: &str, context: Self::Context) -> Option<Self::Value> {
+        let fields = reader.fields(node, place, &Self::names(context))?;
+        Self::read_from(reader, &fields, context)
+    }
 }

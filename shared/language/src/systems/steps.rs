@@ -163,7 +163,10 @@ impl<S: StepSection> Section for Steps<S> {
     fn read_from(reader: &mut Reader<'_>, fields: &Fields<'_>, context: S::Context) -> Option<Self> {
         let mut steps = ACTIONS.map(|action| match S::ACTIONS.contains(&action) {
             true => reader.or(fields, action, Vec::new(), |reader, node, place| {
-                S::steps(action, context).read(reader, node, place)
+                // Below a misspelt key, a single step is not expanded yet.
+                let mut steps = node.clone();
+                steps.make_list();
+                S::steps(action, context).read(reader, &steps, place)
             }),
             false => Some(Vec::new()),
         });

@@ -11,8 +11,8 @@ use crate::secrets::secret_variable;
 use crate::section::Section as _;
 use crate::systems::Destination;
 use crate::systems::http::correct_step::HttpStep;
-use crate::systems::http::request::RequestKind;
 use crate::systems::http::request::body::Body;
+use crate::systems::http::request::kind::RequestKind;
 use crate::systems::steps::{ACTIONS, Step as _};
 use crate::yaml::{Content, Node, Reader};
 

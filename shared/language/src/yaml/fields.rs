@@ -2,7 +2,6 @@
 
 use crate::yaml::node::{Entry, Node};
 use crate::yaml::position::Position;
-use crate::yaml::reader::Reader;
 
 /// The fields of a map with known keys.
 pub(crate) struct Fields<'n> {
@@ -65,33 +64,6 @@ impl<'n> Fields<'n> {
     /// Returns the keys with their values.
     pub(crate) fn entries(&self) -> &'n [Entry] {
         self.entries
-    }
-}
-
-/// Maps of which only one of several keys may be written.
-impl<'n> Fields<'n> {
-    /// Returns the one of these keys that is written. None, or several, are a mistake.
-    pub(crate) fn exactly_one<'k>(&self, reader: &mut Reader<'_>, keys: &[&'k str]) -> Option<(&'k str, &'n Node)> {
-        match self.at_most_one(reader, keys)? {
-            Some(only) => Some(only),
-            None => {
-                let message = format!("{}: exactly one of {} is needed", self.place, keys.join(", "));
-                reader.refuse(self.at, message)
-            }
-        }
-    }
-
-    /// Returns the one of these keys that is written, if any. Several are a mistake.
-    pub(crate) fn at_most_one<'k>(
-        &self,
-        reader: &mut Reader<'_>,
-        keys: &[&'k str],
-    ) -> Option<Option<(&'k str, &'n Node)>> {
-        let mut written = keys.iter().filter_map(|key| Some((*key, self.get(key)?)));
-        let first = written.next();
-        let (Some((first, _)), Some((second, node))) = (first, written.next()) else { return Some(first) };
-        let (second, keys) = (self.place(second), keys.join(", "));
-        reader.refuse(node.at, format!("{second}: {first} is written too; write only one of {keys}"))
     }
 }
 

@@ -73,4 +73,28 @@ impl Reader<'_> {
         let items = self.items(node, place, length)?;
         self.each(items, place, read)
     }
+
+    /// Returns the one of these keys that is written. None, or several, are a mistake.
+    pub(crate) fn exactly_one<'k, 'n>(&mut self, fields: &Fields<'n>, keys: &[&'k str]) -> Option<(&'k str, &'n Node)> {
+        match self.at_most_one(fields, keys)? {
+            Some(only) => Some(only),
+            None => {
+                let message = format!("{}: exactly one of {} is needed", fields.own_place(), keys.join(", "));
+                self.refuse(fields.at(), message)
+            }
+        }
+    }
+
+    /// Returns the one of these keys that is written, if any. Several are a mistake.
+    pub(crate) fn at_most_one<'k, 'n>(
+        &mut self,
+        fields: &Fields<'n>,
+        keys: &[&'k str],
+    ) -> Option<Option<(&'k str, &'n Node)>> {
+        let mut written = keys.iter().filter_map(|key| Some((*key, fields.get(key)?)));
+        let first = written.next();
+        let (Some((first, _)), Some((second, node))) = (first, written.next()) else { return Some(first) };
+        let (second, keys) = (fields.place(second), keys.join(", "));
+        self.refuse(node.at, format!("{second}: {first} is written too; write only one of {keys}"))
+    }
 }

@@ -70,6 +70,11 @@ impl<'d> Reader<'d> {
         self.faults
     }
 
+    /// Returns true if a problem is recorded.
+    pub(crate) fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
     /// Records a problem. Always returns `None`.
     pub(crate) fn refuse<T>(&mut self, at: Position, message: impl Into<String>) -> Option<T> {
         self.faults.push(Fault { at, message: message.into() });

@@ -60,7 +60,7 @@ pub(crate) struct WrittenCollection {
     #[key(text(expression(Scope::Page)))]
     each: Option<Expression>,
     /// Required with each: how entries and objects match. A text is the name of an entry.
-    #[key(section::<ItemKeys>(()).or_short())]
+    #[key(section::<ItemKeys>(()).or_short("item"))]
     key: Option<Keys>,
     /// URL, path or fields of the next page, or: link.
     #[key(text(read_next), default = NextPage::None)]

@@ -6,9 +6,10 @@ use crate::cel::{Expression, Scope};
 use crate::section::{Key, Leaf, Section, section, text};
 use crate::spec::naming::step_name;
 use crate::systems::http::format::{Format, WrittenFormat};
+use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::request::body::Body;
 use crate::systems::http::request::headers::headers;
-use crate::systems::http::request::{RequestKind, RequestTemplate};
+use crate::systems::http::request::kind::RequestKind;
 use crate::systems::http::statuses::{StatusSet, statuses};
 use crate::yaml::{Fields, Node, Reader, expression};
 

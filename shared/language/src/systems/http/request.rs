@@ -4,6 +4,7 @@
 
 pub(crate) mod body;
 pub(crate) mod headers;
+pub(crate) mod kind;
 pub(crate) mod rendered;
 
 use std::sync::{Arc, OnceLock};
@@ -19,6 +20,7 @@ use crate::cel::{
 use crate::section::{Section, map, text, words};
 use crate::systems::http::request::body::Body;
 use crate::systems::http::request::headers::{HeaderTemplate, headers};
+use crate::systems::http::request::kind::RequestKind;
 use crate::systems::http::request::rendered::HttpRequest;
 use crate::yaml::{Fields, Node, Reader};
 
@@ -167,44 +169,3 @@ fn url(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<UrlTempl
         reader.compiled(node, &site, UrlTemplate::parse(text, &site))
     }
 }
-
-/// The use of a request, which decides about its methods and the variables of its templates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RequestKind {
-    /// A read.
-    Read,
-    /// A step of a correction, with the scope of its templates.
-    Step(Scope),
-}
-
-impl RequestKind {
-    pub(crate) const fn scope(self) -> Scope {
-        match self {
-            Self::Read => Scope::Object,
-            Self::Step(scope) => scope,
-        }
-    }
-
-    pub(crate) const fn is_write(self) -> bool {
-        matches!(self, Self::Step(_))
-    }
-
-    const fn methods(self) -> &'static [(&'static str, Method)] {
-        match self {
-            Self::Read => READ_METHODS,
-            Self::Step(_) => STEP_METHODS,
-        }
-    }
-}
-
-/// The methods of a read.
-const READ_METHODS: &[(&str, Method)] = &[("GET", Method::GET), ("HEAD", Method::HEAD), ("POST", Method::POST)];
-/// The methods of a step.
-const STEP_METHODS: &[(&str, Method)] = &[
-    ("GET", Method::GET),
-    ("HEAD", Method::HEAD),
-    ("POST", Method::POST),
-    ("PUT", Method::PUT),
-    ("PATCH", Method::PATCH),
-    ("DELETE", Method::DELETE),
-];

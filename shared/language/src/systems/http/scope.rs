@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::cel::{PLACEHOLDER, without_expressions};
 use crate::section::Section as _;
+use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::request::body::Body;
-use crate::systems::http::request::{RequestKind, RequestTemplate};
+use crate::systems::http::request::kind::RequestKind;
 use crate::yaml::Node;
 
 pub(crate) fn scope_of(request: &RequestTemplate, spec: &Node) -> String {

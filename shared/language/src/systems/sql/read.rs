@@ -34,7 +34,7 @@ pub struct SqlRead {
     #[key(text(query(context)))]
     query: SqlTemplate,
     /// One query serves all objects. A text is the name of a row.
-    #[key(section::<RowKeys>(()).or_short(), name = "key")]
+    #[key(section::<RowKeys>(()).or_short("row"), name = "key")]
     pub keys: Option<Keys>,
     /// The rules over a row. A missing row means that the resource is absent.
     #[key(flatten = ROW)]

@@ -8,7 +8,7 @@ use crate::cel::{
     EvaluationError, Expression, Expressions, Scope, Site, TemplateError, TextTemplate, ValueTemplate, Variables,
 };
 use crate::section::{Section, any, text, typed};
-use crate::systems::http::request::RequestKind;
+use crate::systems::http::request::kind::RequestKind;
 use crate::yaml::{Content, Node, Reader, expression, read_value};
 
 /// The error for a JSON tree written as a text.
