@@ -27,7 +27,7 @@ pub(crate) struct WrittenFormat {
     /// Format of the response body. Default: json.
     #[key(words(WORDS), name = "as", default = JSON)]
     word: &'static str,
-    /// With as: xml, elements that are always lists: [member]. 1 to 32.
+    /// With as: xml, names of elements that are always lists. 1 to 32.
     #[key(list(1..=MAX_LISTS, text(read_element)), default)]
     lists: Vec<String>,
 }

@@ -41,7 +41,7 @@ pub struct LdapRead {
     /// 1 to 64 attributes, each a list of texts in row.
     #[key(attribute_names())]
     attributes: Vec<String>,
-    /// Attributes that every entry must show. Default: [objectClass].
+    /// Attributes that every entry must show. Default: objectClass.
     #[key(attribute_names(), default = vec![OBJECT_CLASS.to_owned()])]
     present: Vec<String>,
     /// The rules over the entry. A missing entry means that the resource is absent.

@@ -77,7 +77,7 @@ struct WrittenRole {
     /// The projected token that it trusts.
     #[key(section::<ServiceAccountToken>(()))]
     service_account_token: String,
-    /// Default: https://sts.REGION.amazonaws.com/.
+    /// Default: the host sts.REGION.amazonaws.com, by https.
     #[key(token_url())]
     sts_url: Option<Url>,
 }
