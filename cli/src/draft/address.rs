@@ -39,6 +39,12 @@ impl<'a> Address<'a> {
         }
     }
 
+    /// The address of a list. The identity is a field that names a resource.
+    pub(super) fn of_list(url: Option<&Url>, fields: &'a [Field]) -> Self {
+        let written = url.map_or_else(|| format!("https://{PLACEHOLDER}.example/{PLACEHOLDER}"), Url::to_string);
+        Self { url: written, is_placeholder: url.is_none(), ..Self::placeholder(fields) }
+    }
+
     fn placeholder(fields: &'a [Field]) -> Self {
         let mut address = Self { is_placeholder: true, ..Self::default() };
         let naming = |name: &&str| {

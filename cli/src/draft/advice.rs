@@ -2,6 +2,7 @@
 
 use super::definition::Definition;
 use super::fields::Field;
+use drift_api::names::DRIFT_OBSERVED;
 
 /// The status that both programs write.
 const STATUS: &str = "status:
@@ -22,6 +23,11 @@ const STATUS: &str = "status:
           message: {type: string}
           observedGeneration: {type: integer, format: int64}
           lastTransitionTime: {type: string, format: date-time}";
+
+/// The columns of `kubectl get`.
+const COLUMNS: &str = "additionalPrinterColumns:
+- {name: Drift, type: string, jsonPath: '.status.conditions[?(@.type==\"driftObserved\")].status'}
+- {name: Reason, type: string, jsonPath: '.status.conditions[?(@.type==\"driftObserved\")].reason'}";
 
 /// The key of validation rules.
 const RULES: &str = "x-kubernetes-validations";
@@ -71,6 +77,15 @@ pub(super) fn proposals(definition: &Definition, naming: &[&Field]) -> Vec<Propo
             reason: "Required: the programs write conditions to the status subresource.".to_owned(),
             place: String::new(),
             block: "subresources: {status: {}}".to_owned(),
+        });
+    }
+    let shows_drift =
+        |version: &serde_json::Value| version["additionalPrinterColumns"].to_string().contains(DRIFT_OBSERVED);
+    if !version.is_some_and(shows_drift) {
+        all.push(Proposal {
+            reason: "Optional: `kubectl get` shows the verdict.".to_owned(),
+            place: String::new(),
+            block: COLUMNS.to_owned(),
         });
     }
     let root = ".schema.openAPIV3Schema.properties";

@@ -40,38 +40,65 @@ const OF_SERVERS: [&str; 17] = [
 /// Beginnings of names of such fields.
 const BEGINNINGS: [&str; 6] = ["created", "creation", "updated", "modified", "lastmodified", "lastupdated"];
 
+/// The resource of an answer, and the list that it is an item of.
+struct Sample<'a> {
+    resource: &'a Value,
+    /// The expression of the list: `response.body.items`.
+    list: Option<String>,
+}
+
+impl<'a> Sample<'a> {
+    /// Takes the first item of a list, also of one in an answer that has no field of the kind itself.
+    fn of(fields: &[Field], answer: &'a Value) -> Self {
+        let first = |list: &'a Value| list.get(0).filter(|item| item.is_object());
+        if let Some(resource) = first(answer) {
+            return Self { resource, list: Some(BODY.to_owned()) };
+        }
+        let is_unmatched = || Matches::of(fields, answer).found.is_empty();
+        let mut lists =
+            answer.as_object().into_iter().flatten().filter_map(|(name, value)| Some((name, first(value)?)));
+        match lists.next().filter(|_| is_unmatched()) {
+            Some((name, resource)) => Self { resource, list: Some(format!("{BODY}{}", step(name, false))) },
+            None => Self { resource: answer, list: None },
+        }
+    }
+
+    /// The variable that has the resource.
+    const fn variable(&self) -> &'static str {
+        if self.list.is_some() { "item" } else { BODY }
+    }
+}
+
+/// The variable that has the answer.
+const BODY: &str = "response.body";
+
 /// Writes a target that compares the fields of one answer.
 ///
 /// # Errors
 /// A sentence, if no field of the kind has a name that the answer has.
 pub(super) fn draft(definition: &Definition, answer: &Value, url: Option<&Url>) -> Result<String, String> {
     let fields = fields_of(&definition.schema);
-    let matches = Matches::of(&fields, answer);
+    let sample = Sample::of(&fields, answer);
+    let matches = Matches::of(&fields, sample.resource);
     if matches.found.is_empty() {
         let of_kind: Vec<_> = fields.iter().map(Field::shown).take(MOST_NAMES).collect();
         let of_answer: Vec<_> = matches.unused.iter().map(|one| dotted(&one.path)).take(MOST_NAMES).collect();
-        let listed = answer.as_object().into_iter().flatten().find(|(_, value)| value.is_array());
-        if let Some((name, _)) = listed {
-            let (list, item) = (step(name, false), "a target reads the list with `each`");
-            return Err(format!(
-                "no field of the answer has the name of a field of {}, and its {name} is a list. If that lists resources, draft from one \
-                 of them, as `jq '{list}[0]'` prints it; {item}: \"${{response.body{list}}}\" (docs/reference/target/http.md)",
-                definition.kind.kind
-            ));
-        }
         return Err(format!(
             "no field of the answer has the name of a field of {}: the kind has for example {}, the answer {}; give the answer for one \
-             resource",
+             resource, or a list of them",
             definition.kind.kind,
             of_kind.join(", "),
             of_answer.join(", ")
         ));
     }
-    let address = Address::of(url, &fields, &matches);
+    let address = match sample.list {
+        Some(_) => Address::of_list(url, &fields),
+        None => Address::of(url, &fields, &matches),
+    };
     let mut text = head(definition, &address);
-    text += &read(definition, &address, &matches);
+    text += &read(definition, &address, (&matches, &sample));
     text += &compare(&matches);
-    text += "  correct:\n    # Only reports drift. `Correct` needs the requests that create, update and delete.\n    mode: Observe\n";
+    text += &correct(definition, &address, sample.list.is_some());
     text += &remarks(&matches);
     for proposal in proposals(definition, &address.fields) {
         text += &format!("#\n{}", comment("", &proposal.reason));
@@ -118,31 +145,74 @@ fn head(definition: &Definition, address: &Address<'_>) -> String {
     )
 }
 
-fn read(definition: &Definition, address: &Address<'_>, matches: &Matches<'_>) -> String {
+fn read(definition: &Definition, address: &Address<'_>, (matches, sample): (&Matches<'_>, &Sample<'_>)) -> String {
     let mut text = "  read:\n    http:\n".to_owned();
     if address.is_placeholder {
-        text += &format!(
-            "      # {PLACEHOLDER}: the address of one resource, with the fields of the object that name it.\n"
-        );
+        let address = match sample.list {
+            Some(_) => "the address of the list.",
+            None => "the address of one resource, with the fields of the object that name it.",
+        };
+        text += &format!("      # {PLACEHOLDER}: {address}\n");
     }
     if let Some(id) = &address.foreign_id {
         let note = format!(
-            "The address ended with the answer's {}, which the kind does not have. If the server chooses it, read by an id in \
-             the status: `store` and `absentUntil`.",
+            "The address ended with the answer's {}, which the kind does not have. If the server chooses it, read the list \
+             of resources, find the one by its name, and publish its id: docs/reference/target/ids.md.",
             dotted(&id.path)
         );
         text += &comment("      ", &note);
     }
     let _ = writeln!(text, "      url: {}", quoted(&address.url));
-    text += "      # The credential, if the system needs one:\n";
-    let _ = writeln!(
-        text,
-        "      # auth: {{bearer: {{secretRef: {{name: {}-read, key: token}}}}}}",
-        definition.kind.plural
-    );
+    if let Some(list) = &sample.list {
+        let _ = writeln!(text, "      each: {}", quoted(&format!("${{{list}}}")));
+        text += &key_of_item(address, matches);
+        text += "      # If the server answers in pages, `next` names the next one: docs/reference/target/collections.md.\n";
+    }
+    text += "      # The credential, if the system needs one. The token is in the key `token` of the Secret:\n";
+    let _ = writeln!(text, "      # auth: {{bearer: {{secretRef: {{name: {}-read}}}}}}", definition.kind.plural);
     if !matches.base.is_empty() {
         let steps: String = matches.base.iter().map(|name| step(name, false)).collect();
-        let _ = writeln!(text, "      observed: {}", quoted(&format!("${{response.body{steps}}}")));
+        let _ = writeln!(text, "      observed: {}", quoted(&format!("${{{}{steps}}}", sample.variable())));
+    }
+    text
+}
+
+/// The key by which an item of a list is found: its field with the value of the identity.
+fn key_of_item(address: &Address<'_>, matches: &Matches<'_>) -> String {
+    let named = address.fields.first();
+    let matched = matches.found.iter().find(|one| named.is_some_and(|field| std::ptr::eq(one.field, *field)));
+    let unused = || matches.unused.iter().find(|one| matches!(*one.path, [name] if plain(name) == "name"));
+    let Some(field) = matched.map(|one| &one.answer).or_else(unused) else {
+        return format!(
+            "      # {PLACEHOLDER}: the field of an item that is the identity of its object.\n      key: \"{PLACEHOLDER}\"\n"
+        );
+    };
+    let steps: String = field.path.iter().map(|name| step(name, false)).collect();
+    let item = if field.value.is_string() { format!("item{steps}") } else { format!("string(item{steps})") };
+    format!("      key: {}\n", quoted(&format!("${{{item}}}")))
+}
+
+/// Observes, with the requests of a correction as comments.
+fn correct(definition: &Definition, address: &Address<'_>, is_list: bool) -> String {
+    let named: Vec<String> = address.expressions.iter().map(|expression| format!("${{{expression}}}")).collect();
+    let address = address.url.trim_end_matches('/');
+    let (list, one) = match (is_list, address.rsplit_once('/')) {
+        (true, _) => (address.to_owned(), format!("{address}/{}", named.join("/"))),
+        (false, Some((list, _))) => (list.to_owned(), address.to_owned()),
+        (false, None) => (address.to_owned(), address.to_owned()),
+    };
+    let mut text = "  correct:\n    # Only reports drift. `Correct` needs the requests that your system takes, for example:\n    mode: Observe\n".to_owned();
+    let _ = writeln!(
+        text,
+        "    # http:\n    #   auth: {{bearer: {{secretRef: {{name: {}-write}}}}}}",
+        definition.kind.plural
+    );
+    for (action, method, url, body) in [
+        ("create", "POST", &list, ", body: \"${desired}\""),
+        ("update", "PUT", &one, ", body: \"${desired}\""),
+        ("delete", "DELETE", &one, ""),
+    ] {
+        let _ = writeln!(text, "    #   {action}: {{method: {method}, url: {}{body}}}", quoted(url));
     }
     text
 }

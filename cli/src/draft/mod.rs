@@ -47,10 +47,10 @@ pub(crate) struct DraftSettings {
     /// instead of the one in the cluster; may be given several times
     #[arg(long = "filename", short, value_name = "FILE|FOLDER|-")]
     files: Vec<PathBuf>,
-    /// A file with the answer of the external system for one resource, JSON or YAML, or - for standard input
+    /// A file with the answer of the external system for one resource or a list of them, JSON or YAML, or - for standard input
     #[arg(long, value_name = "FILE|-")]
     answer: PathBuf,
-    /// The address of that resource, without credentials. Values of fields in it become templates
+    /// The address of that resource or list, without credentials. Values of fields in it become templates
     #[arg(long)]
     url: Option<String>,
     #[command(flatten)]
@@ -95,18 +95,14 @@ async fn definition_in_cluster(settings: &DraftSettings) -> Result<Vec<Value>, C
     Ok(found.into_iter().collect())
 }
 
-/// The body of an answer for one resource.
+/// The body of an answer for one resource, or for a list of them.
 fn answer_of(path: &Path) -> Result<Value, CommandError> {
     let bad = |said: &str| CommandError::BadUsage(format!("{}: {said}", path.display()));
     let sources = read_path(path)?;
     let [source] = &*sources else { return Err(bad("name one file with an answer")) };
     let values = serde_json::from_str(&source.text).map_or_else(|_| manifests_of(&source.text), |value| vec![value]);
     match &*values {
-        [Value::Array(items)] if items.first().is_some_and(Value::is_object) => Err(bad(&format!(
-            "the answer is a list of {} resources: draft from one of them, as `jq '.[0]'` prints it; a target reads the list with `each: \
-             \"${{response.body}}\"` and the `key` of an item (docs/reference/target/http.md)",
-            items.len()
-        ))),
+        [list @ Value::Array(items)] if items.first().is_some_and(Value::is_object) => Ok(list.clone()),
         [Value::Array(_)] => Err(bad(
             "the answer is a list without the fields of its resources: give the answer for one resource, and its address with --url",
         )),

@@ -167,10 +167,38 @@ fn conditions_that_lack_a_field_are_completed() {
 }
 
 #[test]
-fn an_answer_with_a_list_says_what_to_give() {
-    let spec = "properties: {size: {type: integer}}";
-    let said = drafted(spec, &json!({"items": [{"size": 1}]}), None).unwrap_err();
-    assert!(said.contains("`jq '.items[0]'`") && said.contains("`each`: \"${response.body.items}\""), "{said}");
+fn a_list_is_drafted_by_one_of_its_items() {
+    let spec = "required: [slug, size], properties: {slug: {type: string}, size: {type: integer}}";
+    let item = json!({"id": "p-1", "slug": "a", "size": 1});
+    let wrapped = json!({"id": "p-1", "slug": "a", "data": {"size": 1}});
+    for (answer, url, expected) in [
+        (
+            json!([item]),
+            Some("https://h/pools"),
+            "url: \"https://h/pools\"\n      each: \"${response.body}\"\n      key: \"${item.slug}\"\n",
+        ),
+        (
+            json!({"items": [item], "next": null}),
+            None,
+            "each: \"${response.body.items}\"\n      key: \"${item.slug}\"\n",
+        ),
+        (json!([wrapped]), None, "key: \"${item.slug}\"\n"),
+        (
+            json!([item]),
+            Some("https://h/pools"),
+            "#   create: {method: POST, url: \"https://h/pools\", body: \"${desired}\"}\n",
+        ),
+        (
+            json!([item]),
+            Some("https://h/pools"),
+            "#   delete: {method: DELETE, url: \"https://h/pools/${self.spec.slug}\"}\n",
+        ),
+    ] {
+        let text = drafted(spec, &answer, url).unwrap();
+        assert!(text.contains(expected) && text.contains("identity: \"${self.spec.slug}\"\n"), "{expected}: {text}");
+    }
+    let unnamed = drafted("properties: {size: {type: integer}}", &json!([{"size": 1}]), None).unwrap();
+    assert!(unnamed.contains("key: \"CHANGE-ME\"\n"), "{unnamed}");
 }
 
 #[test]
@@ -178,6 +206,7 @@ fn missing_parts_of_the_definition_are_proposed() {
     let text = drafted("required: [name], properties: {name: {type: string}}", &json!({"name": "x"}), None).unwrap();
     for expected in [
         "at\n# .spec.versions[name=v1]:\n#   subresources: {status: {}}\n",
+        "at\n# .spec.versions[name=v1]:\n#   additionalPrinterColumns:\n#   - {name: Drift, type: string, jsonPath: ",
         "at\n# .spec.versions[name=v1].schema.openAPIV3Schema.properties:\n#   status:\n",
         ".properties.spec.properties.name:\n#   minLength: 1\n#   maxLength: 253\n#   x-kubernetes-validations:\n#   - {rule: self == oldSelf,",
     ] {

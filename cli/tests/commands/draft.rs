@@ -34,7 +34,7 @@ struct Sample {
     told: &'static [&'static str],
 }
 
-fn samples() -> [Sample; 3] {
+fn samples() -> [Sample; 4] {
     [
         Sample {
             kind: "proxy",
@@ -67,6 +67,15 @@ fn samples() -> [Sample; 3] {
             object: "apiVersion: cloud.example/v1\nkind: LoadBalancer\nmetadata: {name: sample}\n\
                      spec: {size: large, ports: [80, 443]}\n",
             told: &["/size desired \"large\", observed \"small\"", "/ports"],
+        },
+        Sample {
+            kind: "proxy",
+            definition: PROXIES,
+            answer: r#"{"proxies": [{"name": "sample", "listen": "127.0.0.1:1", "upstream": "127.0.0.1:2", "enabled": true}]}"#,
+            url: "http://proxies.example/proxies",
+            object: "apiVersion: demo.driftpoller.dev/v1\nkind: Proxy\nmetadata: {name: sample}\n\
+                     spec: {listen: '127.0.0.1:3', upstream: '127.0.0.1:4', enabled: false}\n",
+            told: &["GET http://proxies.example/proxies", "/enabled desired", "/listen desired", "/upstream desired"],
         },
     ]
 }
@@ -112,12 +121,6 @@ fn a_draft_says_what_it_lacks() {
             "object.yaml",
             "object.yaml",
             "in object.yaml defines the kind proxy: name the file with its definition by -f",
-        ),
-        (
-            "proxy",
-            "crd.yaml",
-            "answer.json",
-            "answer.json: the answer is a list of 1 resources: draft from one of them",
         ),
         ("proxy", "crd.yaml", "crd.yaml", "no field of the answer has the name of a field of Proxy"),
         ("proxy", "crd.yaml", "missing.json", "missing.json: No such file"),
