@@ -32,7 +32,7 @@ fn is_fulfilled(place: &RulePlace<'_>, desired: &Value, observed: Option<&Value>
         {
             true
         }
-        (Value::Null, Some(_)) => false,
+        (Value::Null, Some(real)) => is_nothing(place, real),
         (Value::Object(desired), Some(Value::Object(real))) => {
             let is_known =
                 |(key, value): (&String, &Value)| is_nothing(&place.field(key), value) || desired.contains_key(key);
