@@ -67,7 +67,7 @@ type Rule = fn(&Checked<'_>) -> Vec<Found>;
 /// All warnings about good targets, in the order in which their rules are asked. `docs/reference/commands.md` has the
 /// same list with details, and a report has them in the order of the text.
 const WARNINGS: &[Rule] = &[
-    // Texts that look like templates, keys that are indented too deep, JSON in a text.
+    // Texts that look like templates, keys that are indented too deep, JSON in a text, notations in an identity.
     likely_mistakes,
     // Which objects and resources it is about.
     shared_scope,
@@ -313,6 +313,7 @@ mod tests {
             "text that looks like a template and is none",
             "`rules`, `writeOnly`, `hints` or `correct` indented under `desired`",
             "a `body` that is JSON in a text",
+            "an `identity` that keeps apart what [`as`](target/compare.md#as) takes for equal",
         ],
         &["two targets write to one scope"],
         &["an `identity` that is the same for every object"],
