@@ -34,6 +34,14 @@ struct KeyOptions {
     skip: bool,
 }
 
+impl KeyOptions {
+    /// Returns true if an option has a meaning for fields alone.
+    const fn are_of_field(&self) -> bool {
+        let is_optional = self.default.is_some() || self.needed.is_some();
+        is_optional || self.read.is_some() || self.flatten.is_some() || self.skip
+    }
+}
+
 impl Parse for KeyOptions {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let mut options = Self::default();
@@ -75,8 +83,11 @@ impl Parse for KeyOptions {
 
 impl Key {
     pub(crate) fn of_field(field: &Field) -> syn::Result<Self> {
-        let attributes: Vec<KeyOptions> = key_options(&field.attrs)?;
-        let options = attributes.into_iter().next().unwrap_or_default();
+        let mut attributes = key_options(&field.attrs)?;
+        let options = attributes.pop().unwrap_or_default();
+        if !attributes.is_empty() {
+            return Err(syn::Error::new_spanned(field, "a field is one key"));
+        }
         let ident = field.ident.clone().ok_or_else(|| syn::Error::new_spanned(field, "a key has a name"))?;
         Ok(Self::new(ident.clone(), &ident, &field.attrs, field.ty.clone(), options, None))
     }
@@ -95,6 +106,9 @@ impl Key {
         let mut attributes = key_options(&variant.attrs)?;
         if attributes.is_empty() {
             attributes.push(KeyOptions::default());
+        }
+        if attributes.iter().any(KeyOptions::are_of_field) {
+            return Err(syn::Error::new_spanned(variant, "a variant has only a leaf, `name`, `doc`, `only` and `of`"));
         }
         let key =
             |options| Self::new(value.clone(), name, &variant.attrs, field.ty.clone(), options, Some(made.clone()));

@@ -59,6 +59,9 @@ pub(crate) fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             (keys, body)
         }
         Data::Enum(data) => {
+            if options.first.is_some() || options.rules.is_some() || options.scoped {
+                return Err(syn::Error::new_spanned(input, "an enum has no `first`, no `rules`, and is not `scoped`"));
+            }
             let keys = data.variants.iter().map(Key::of_variant).collect::<syn::Result<Vec<_>>>()?;
             let keys: Vec<Key> = keys.into_iter().flatten().collect();
             let body = read_enum(&keys, &options);
