@@ -120,7 +120,7 @@ pub async fn unknown_fields(client: &kube::Client, target: &Target) -> Result<Ve
 }
 
 fn lacking_fields(schema: &Schema<'_>, target: &Target) -> Vec<UnknownField> {
-    // The target keeps what it writes, too, and that is told where it is written.
+    // Fields that the target writes are also read. They are reported once, at the key that writes them.
     let is_written = |path: &[String]| matches!(path, [status, name] if status == "status" && target.written_status().any(|(_, field)| field == name));
     let mut read = FieldPaths::default();
     target.all_fields.iter().filter(|path| !is_written(path)).for_each(|path| read.insert(path.to_vec()));

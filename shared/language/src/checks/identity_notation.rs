@@ -15,7 +15,7 @@ use drift_api::object::field_paths::FieldPaths;
 struct Notations {
     form: Form,
     texts: [&'static str; 2],
-    /// Written around a field. `{}` stands for the field.
+    /// The expression to write, with `{}` in place of the field.
     remedy: &'static str,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A resource may really have such a field, so nothing is rejected.
 
-use crate::compare::RuleKeys;
+use crate::compare::{RuleKeys, WriteOnlyKeys};
 use crate::correct::Correct;
 use crate::hints::WrittenHints;
 use crate::section::Section as _;
@@ -53,7 +53,7 @@ fn is_rule(node: &Node) -> bool {
 }
 
 fn is_write_only(node: &Node) -> bool {
-    has_pointer(node) && node.get("secret").is_some() && has_only(node, &["path", "secret"])
+    has_pointer(node) && node.get("secret").is_some() && has_only(node, &WriteOnlyKeys::names(()))
 }
 
 fn is_correct(node: &Node) -> bool {

@@ -22,7 +22,7 @@ use self::effects::Effects;
 use self::provable::{DesiredPlace, check_constants, ignored_item, is_same_constant, look_up, unobserved};
 use self::removal::Removal;
 use self::rule_tree::RuleTree;
-use self::write_only::{MAX_WRITE_ONLY, WriteOnlyKeys, write_only};
+use self::write_only::{MAX_WRITE_ONLY, write_only};
 use self::written::WrittenRule;
 use crate::cel::{
     EvaluationError, Expressions as _, KnownDesired, Node as Template, Scope, Shape, Site, ValueTemplate, Variables,
@@ -36,6 +36,7 @@ pub use self::fitness::item_key;
 pub use self::form::{Form, Meaning, json_of};
 pub use self::rules::{RulePlace, Rules};
 pub use self::write_only::WriteOnly;
+pub(crate) use self::write_only::WriteOnlyKeys;
 pub(crate) use self::written::RuleKeys;
 
 /// Maximum number of rules of one target.

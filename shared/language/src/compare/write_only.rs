@@ -37,7 +37,7 @@ impl WriteOnly {
 
 /// The keys of one field.
 #[derive(Section)]
-pub(super) struct WriteOnlyKeys {
+pub(crate) struct WriteOnlyKeys {
     /// A JSON Pointer that desired does not have: /password.
     #[key(text(read_path))]
     path: (Position, Vec<String>),

@@ -26,7 +26,7 @@ fn collect_sections(keys: &'static [Key], place: &str, found: &mut Vec<(String, 
 }
 
 /// The place of a key. Places below `spec` count from there.
-fn place_below(place: &str, key: &str) -> String {
+pub(crate) fn place_below(place: &str, key: &str) -> String {
     if place.is_empty() || place == "spec" { key.to_owned() } else { format!("{place}.{key}") }
 }
 

@@ -1,12 +1,11 @@
-//! Short forms of a document. They are expanded before anything reads it, so hashes and messages know the long forms.
+//! Short forms of a document. They are expanded before anything reads it, so hashes and messages are of the long forms.
 
 use crate::secrets::secret_key::TOKEN;
+use crate::systems::steps::ACTIONS;
 use crate::yaml::Node;
 
 /// The sections of `correct` whose actions are lists of steps. A single step needs no list.
 const WITH_STEPS: &[&str] = &["http", "postgres", "mysql", "ldap"];
-/// The actions with steps.
-const ACTIONS: &[&str] = &["create", "update", "delete", "replace"];
 /// The reads of many objects: where a text for `key` is the name of an entry.
 const WITH_KEYS: &[(&str, &str)] = &[("http", "item"), ("postgres", "row"), ("mysql", "row")];
 

@@ -1,6 +1,6 @@
 //! An annotated target document: every key once, with its type, bounds and meaning.
 
-use crate::document::sections::{LANGUAGE, section_in};
+use crate::document::sections::{LANGUAGE, place_below, section_in};
 use crate::section::{Key, Schema};
 
 /// The longest line. A comment that does not fit beside its key goes above it.
@@ -68,8 +68,7 @@ impl Annotated {
     fn key(&mut self, key: &'static Key, place: &str, indent: usize) {
         let necessity = if key.is_required { "required" } else { "optional" };
         let comment = format!("# {necessity}. {}", key.description);
-        let place =
-            if place.is_empty() || place == "spec" { key.name.to_owned() } else { format!("{place}.{}", key.name) };
+        let place = place_below(place, key.name);
         let Some((keys, suffix)) = section_in(&key.schema).filter(|(keys, _)| !is_reference(keys)) else {
             return self.push(indent, &format!("{}: {}", key.name, value(&key.schema)), &comment);
         };

@@ -36,10 +36,11 @@ pub(crate) trait Leaf {
         Self: Sized,
     {
         let read = move |leaf: &Self, reader: &mut Reader<'_>, node: &Node, place: &str| {
-            let mut long = node.clone();
-            if node.as_text().is_some() {
-                long.put_below(key);
+            if node.as_text().is_none() {
+                return leaf.read(reader, node, place);
             }
+            let mut long = node.clone();
+            long.put_below(key);
             leaf.read(reader, &long, place)
         };
         Around { leaf: self, schema: |long| Schema::OrText(Box::new(long)), read }

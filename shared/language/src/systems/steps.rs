@@ -164,9 +164,7 @@ impl<S: StepSection> Section for Steps<S> {
         let mut steps = ACTIONS.map(|action| match S::ACTIONS.contains(&action) {
             true => reader.or(fields, action, Vec::new(), |reader, node, place| {
                 // Below a misspelt key, a single step is not expanded yet.
-                let mut steps = node.clone();
-                steps.make_list();
-                S::steps(action, context).read(reader, &steps, place)
+                S::steps(action, context).read(reader, &node.as_list(), place)
             }),
             false => Some(Vec::new()),
         });

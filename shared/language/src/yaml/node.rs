@@ -3,6 +3,7 @@
 //! Only this module uses the YAML library, except for the translation of its errors. It rejects duplicate keys and is
 //! independent of targets.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -239,6 +240,18 @@ impl Node {
         if matches!(self.content, Content::Map(_) | Content::Text(_)) {
             let item = Self { key_at: None, ..self.clone() };
             self.content = Content::List(vec![item]);
+        }
+    }
+
+    /// Returns it as a list: a map or a text as the only item.
+    pub(crate) fn as_list(&self) -> Cow<'_, Self> {
+        match self.content {
+            Content::Map(_) | Content::Text(_) => {
+                let mut list = self.clone();
+                list.make_list();
+                Cow::Owned(list)
+            }
+            _ => Cow::Borrowed(self),
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::cel::{Names, Scope, Site, TemplateError, is_template};
 use crate::misplaced_keys::why_misplaced;
 use crate::suggest::{longer, nearest};
-pub(crate) use crate::yaml::fields::{Fields, all};
+use crate::yaml::fields::Fields;
 use crate::yaml::known_keys::KnownKeys;
 use crate::yaml::node::{Content, Entry, Fault, Node};
 use crate::yaml::position::Position;

@@ -1,8 +1,9 @@
 //! Reads nodes of a document as templates: one expression, or a tree of them.
 
 use crate::cel::{Expression, Node as ValueNode, Scope, Site, TextTemplate, ValueTemplate};
+use crate::yaml::fields::all;
 use crate::yaml::node::{Content, Node};
-use crate::yaml::reader::{Reader, all};
+use crate::yaml::reader::Reader;
 
 /// Returns a reader of expressions in this scope.
 pub(crate) fn expression(scope: Scope) -> impl Fn(&mut Reader<'_>, &Node, &str) -> Option<Expression> {

@@ -333,31 +333,3 @@ fn conditions(expression: &IdedExpr) -> Vec<&IdedExpr> {
         _ => vec![expression],
     }
 }
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::cel::check::site::Site;
-    use crate::cel::check::variables::Scope;
-
-    #[test]
-    fn a_when_is_false_where_one_condition_is() {
-        for (when, is_false) in [
-            ("'a' in differs", true),
-            ("'b' in differs", false),
-            ("'a' in differs && self.spec.x == 1", true),
-            ("self.spec.x == 1 && 'a' in differs", true),
-            ("self.spec.x == 1 && ('a' in differs && self.spec.y == 1)", true),
-            ("differs.exists(key, key == 'a')", true),
-            ("'a' in differs || self.spec.x == 1", false),
-            ("!('a' in differs && self.spec.x == 1)", false),
-            ("'b' in differs && self.spec.x == 1", false),
-            ("self.spec.x == 1", false),
-        ] {
-            let site = Site::new("when", Scope::Correction);
-            let when = Expression::parse(&format!("${{{when}}}"), &site).unwrap();
-            assert_eq!(when.is_false_where_differs("b"), is_false, "{when:?}");
-        }
-    }
-}
