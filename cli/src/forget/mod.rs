@@ -12,8 +12,8 @@ use drift_kube::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_kube::config::documents_in;
 use drift_kube::kinds::KindError;
 use drift_kube::program::settings::{parse_lease_name, parse_namespace};
+use drift_language::{ConditionsPlace, LabelSelector, ObjectSelection, Target, manifests_of, parse_document};
 use drift_language::{DocumentName, Texts};
-use drift_language::{LabelSelector, ObjectSelection, Target, manifests_of, parse_document};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::{Request, Resource as _};
@@ -131,6 +131,7 @@ async fn say_released(client: &kube::Client, notes: &Notes, texts: &Texts) -> Re
             kind: kind.clone(),
             namespaces: namespaces.clone(),
             label_selector: LabelSelector::default(),
+            conditions: ConditionsPlace::default(),
         };
         let resolved = match kind_of(client, &objects).await {
             Ok(resolved) => resolved,

@@ -15,7 +15,7 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_kube::cleanup::{Note, Selection, Selections};
 use drift_kube::client::ResolvedKind;
 use drift_kube::process::clock;
-use drift_language::{LabelSelector, ObjectSelection};
+use drift_language::{ConditionsPlace, LabelSelector, ObjectSelection};
 use serde_json::Value;
 
 use crate::cluster::{kind_of, read_object, warn};
@@ -34,7 +34,8 @@ pub(crate) fn notes_on(lease: Option<&Value>) -> LeaseNotes {
     let place = |(selection, note): (&Selection, &Note)| {
         let Selection { target, api_version, kind, namespaces, .. } = selection.clone();
         let label_selector = LabelSelector::default();
-        let objects = ObjectSelection { api_version, kind, namespaces, label_selector };
+        let conditions = ConditionsPlace::default();
+        let objects = ObjectSelection { api_version, kind, namespaces, label_selector, conditions };
         NotedPlace { target, config_map: note.config_map.clone(), objects }
     };
     LeaseNotes {

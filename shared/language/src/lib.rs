@@ -47,7 +47,7 @@ pub use scope::{IdentityScope, scope_by_id};
 pub use secrets::secret_key::SecretKey;
 pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};
 pub use spec::object_may::ObjectMay;
-pub use spec::objects::{ClusterKind, ObjectSelection};
+pub use spec::objects::{ClusterKind, ConditionsPlace, ObjectSelection};
 pub use spec::polling::Confirm;
 pub use spec::requirements::Requirement;
 pub use spec::selector::LabelSelector;

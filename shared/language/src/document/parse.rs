@@ -11,8 +11,10 @@ use crate::document::short_forms::expand;
 use crate::hints::check_watch;
 use crate::read::Read;
 use crate::section::{Leaf, Schema, Section, text, words};
+use crate::spec::objects::ConditionsPlace;
 use crate::spec::polling::confirm_chosen_ids;
 use crate::spec::status_fields::check_published;
+use crate::systems::Destination;
 use crate::target::{Parts, Target};
 use crate::unreadable::check::check_carried_back;
 use crate::values::names::is_dns_label;
@@ -139,8 +141,33 @@ fn check_parts(reader: &mut Reader<'_>, fields: &Fields<'_>, parts: &Parts<'_>) 
     check_carried_back(reader, spec, read, compare, correct);
     check_replacement(reader, spec, correct);
     check_watch(reader, spec, read, parts.hints);
+    check_place(reader, fields, parts);
     if let (Some(section), Some(objects)) = (correct.section(), parts.objects) {
         section.check_fit(reader, spec, objects, read.source.section());
+    }
+}
+
+/// Rejects what needs the object's own status if the conditions are kept in a report. A record that could be lost with
+/// the report must protect nothing, so only an operator that heals by itself is woken.
+fn check_place(reader: &mut Reader<'_>, fields: &Fields<'_>, parts: &Parts<'_>) {
+    let Some(objects) = parts.objects.filter(|objects| objects.conditions == ConditionsPlace::Report) else { return };
+    let at = fields.get("objects").map_or(fields.at(), |node| node.get("conditions").map_or(node.at, |node| node.at));
+    let is_nudge = matches!(parts.correct.destination, None | Some(Destination::Nudge(_)));
+    let (api_version, kind) = (&objects.api_version, &objects.kind);
+    if parts.correct.mode.corrects() && !is_nudge {
+        let message = format!(
+            "objects.conditions: Report goes with correct.nudge or mode Observe: a correction keeps its record in the status of {kind} \
+             {api_version}; write conditions: Object, or correct with nudge"
+        );
+        reader.refuse::<()>(at, message);
+    }
+    let written = [("publish", parts.publish.names().next().is_some()), ("ready", parts.ready)];
+    for (key, _) in written.into_iter().filter(|(_, is_written)| *is_written) {
+        let message = format!(
+            "{key} writes to the status of {kind} {api_version}, which objects.conditions: Report leaves alone; remove {key}, or write \
+             conditions: Object"
+        );
+        reader.refuse::<()>(fields.get(key).map_or(at, |node| node.at), message);
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::section::{Leaf as _, Section, distinct, literal};
+use crate::section::{Leaf as _, Section, distinct, literal, words};
 use crate::spec::selector::LabelSelector;
 use crate::values::names::{is_api_version, is_dns_label, is_kind};
 use crate::yaml::{Fields, Reader};
@@ -31,6 +31,22 @@ pub struct ObjectSelection {
     /// As in kubectl: tier=prod,env in (a, b). Default: all.
     #[key(literal(|text| LabelSelector::parse(text).map_err(|error| error.to_string())), default)]
     pub label_selector: LabelSelector,
+    /// Where both conditions are kept: Object or Report. Default: Object.
+    #[key(words(PLACES), default = ConditionsPlace::Object)]
+    pub conditions: ConditionsPlace,
+}
+
+/// The values of `conditions`.
+const PLACES: &[(&str, ConditionsPlace)] = &[("Object", ConditionsPlace::Object), ("Report", ConditionsPlace::Report)];
+
+/// The place of both conditions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConditionsPlace {
+    /// `.status.conditions` of the object itself.
+    #[default]
+    Object,
+    /// A `DriftReport` beside the object, for kinds whose status cannot keep them.
+    Report,
 }
 
 impl ObjectSelection {
