@@ -14,7 +14,7 @@ use drift_kube::program::{Base, ProgramSettings, supervise};
 use drift_kube::telemetry;
 use drift_kube::{
     AdminServer, CallSlots, CleanedObjects, Collector, HeardVersions, KillPoint, KindWatches, KubeconfigSettings,
-    NotedSelections, ResourceClient, ShutdownSignals, Site, SweepSettings,
+    NotedSelections, ObjectClient, ReportClient, ResourceClient, ShutdownSignals, Site, SweepSettings,
 };
 use drift_systems::{Databases, HttpSender, ProjectedTokens};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,7 @@ use crate::run::metrics::Metrics;
 use crate::run::page::unnamed::UnnamedEntries;
 use crate::run::page::{Board, ControllerLease, Page};
 use crate::run::reads::outside::Outside;
+use crate::run::report_sweep::sweep;
 use crate::run::target_work::work;
 
 pub use crate::command_line::CommandLine;
@@ -133,14 +134,17 @@ impl Program {
         let working = supervise(configuration.clone(), ended.clone(), start);
         let cleaner = VerdictCleaner(context.clone());
         let collector = Collector::new(&context.collector(), cleaner, SweepSettings::of_conditions(context.patience));
+        let reports = ReportClient::new(ObjectClient::new(context.client.clone(), POLLER_MANAGER));
         // Boxed, because the future of a term would be large with them.
         let collecting = Box::pin(collector.run());
+        let sweeping = Box::pin(sweep(&context, reports));
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),
                 () = lease.keep_list(attestations.subscribe(), to_annotations) => {}
                 () = self.base.keep_term(notes, watches) => {}
                 () = collecting => {}
+                () = sweeping => {}
                 () = ended.cancelled() => {}
             }
             ended.cancel();

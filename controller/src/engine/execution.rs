@@ -400,7 +400,9 @@ impl Execution {
 
     /// Takes in the object as returned by one of our writes to it.
     fn see(&mut self, object: LeanObject) {
-        if object.id == self.object.id && object.is_as_new_as(&self.object) {
+        if object.id == self.object.id
+            && let Some(object) = object.joined_with(&self.object)
+        {
             self.object = object;
         }
     }

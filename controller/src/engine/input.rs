@@ -2,6 +2,7 @@
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
+use drift_api::object::report::SeenReport;
 use drift_language::TargetState;
 
 use super::execution::Event;
@@ -11,6 +12,8 @@ use super::execution::Event;
 pub enum Input {
     /// The watch delivered an object of the target.
     Seen(Box<LeanObject>),
+    /// The report of one of its objects changed, or is gone.
+    Reported(Uid, Box<SeenReport>),
     /// The object is deleted or no longer selected.
     Left(Uid),
     /// The target selects the object, but another target owns it (the first by name wins).

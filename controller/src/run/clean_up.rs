@@ -51,7 +51,7 @@ impl Cleaner for MarkCleaner {
         self.0.ensure_may_act()?;
         let writer = self.0.writer(kind.clone(), FieldPaths::default());
         let call = writer.slots.enter().await;
-        writer.patch_status(&call, &object.id, removal_patch(&object, placed)).await.map(drop)
+        writer.patch_status(&call, &object, removal_patch(&object, placed)).await.map(drop)
     }
 }
 

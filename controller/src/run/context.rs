@@ -110,7 +110,7 @@ impl Context {
     pub fn writer(&self, kind: ResolvedKind, fields: FieldPaths) -> ObjectWriter {
         let objects = ObjectClient::new(self.client.clone(), CONTROLLER_MANAGER);
         let (leadership, slots) = (self.leadership.clone(), self.slots.clone());
-        ObjectWriter { objects, kind, fields, leadership, slots }
+        ObjectWriter { objects, kind, fields, leadership, slots, reports: None }
     }
 
     /// Checks if objects may be written now. Called before each step.

@@ -187,6 +187,7 @@ fn now() -> Now {
 pub fn input_of(event: ObjectEvent) -> Option<Input> {
     match event {
         ObjectEvent::Seen(object) => Some(Input::Seen(object)),
+        ObjectEvent::Reported(uid, report) => Some(Input::Reported(uid, report)),
         ObjectEvent::Left(uid) => Some(Input::Left(uid)),
         ObjectEvent::Skipped(object) => Some(Input::Skipped(object)),
         ObjectEvent::Listed => Some(Input::Listed),

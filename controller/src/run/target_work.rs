@@ -75,7 +75,7 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let subscription = context.watches.subscribe(target, &found, &target.all_fields);
     let executor = Executor {
-        writer: context.writer(found, target.all_fields.clone()),
+        writer: context.writer(found, target.all_fields.clone()).keeping(target.objects.conditions),
         requests: context.request_sender(),
         secrets: context.secrets.clone(),
         announcer,

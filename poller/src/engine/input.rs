@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
+use drift_api::object::report::SeenReport;
 use drift_api::timing::moment::Moment;
 use drift_language::TargetState;
 use drift_language::cel::SecretValues;
@@ -22,6 +23,8 @@ use crate::engine::writes::write_attempts::WriteOutcome;
 pub enum Input {
     /// The watch delivered an object of the target.
     Seen(Box<LeanObject>),
+    /// The report of one of its objects changed, or is gone.
+    Reported(Uid, Box<SeenReport>),
     /// The object is deleted or no longer selected.
     Left(Uid),
     /// The target selects the object, but another target owns it (the first by name wins).

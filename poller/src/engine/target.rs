@@ -84,6 +84,7 @@ impl<P: SharedState> Target<P> {
     pub fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
         match input {
             Input::Seen(object) => self.take_seen(*object, now),
+            Input::Reported(uid, report) => self.take_reported(&uid, *report, now),
             Input::Left(uid) => self.leave(&uid),
             Input::Skipped(object) => self.skip(&object.id),
             Input::Listed => self.note_listed(now.moment),

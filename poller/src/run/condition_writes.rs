@@ -27,7 +27,7 @@ pub async fn write(writer: &ObjectWriter, target: &str, update: Update) -> Ended
     let Update { object: before, patch } = update;
     let slot = writer.slots.enter().await;
     reach(KillPoint::PollerBeforeCondition);
-    let written = writer.patch_status(&slot, &before.id, patch).await;
+    let written = writer.patch_status(&slot, &before, patch).await;
     reach(KillPoint::PollerAfterCondition);
     let (object, outcome) = match written {
         Ok(object) => (Some(object), WriteOutcome::Written),
@@ -76,6 +76,6 @@ impl Cleaner for VerdictCleaner {
         let Some(placed) = &object.conditions.observed else { return Ok(()) };
         let writer = self.0.writer(kind.clone(), FieldPaths::default());
         let slot = writer.slots.enter().await;
-        writer.patch_status(&slot, &object.id, removal_patch(&object, placed)).await.map(drop)
+        writer.patch_status(&slot, &object, removal_patch(&object, placed)).await.map(drop)
     }
 }

@@ -79,7 +79,7 @@ impl Context {
     pub fn writer(&self, kind: ResolvedKind, fields: FieldPaths) -> ObjectWriter {
         let objects = ObjectClient::new(self.client.clone(), POLLER_MANAGER);
         let (leadership, slots) = (self.leadership.clone(), self.slots.clone());
-        ObjectWriter { objects, kind, fields, leadership, slots }
+        ObjectWriter { objects, kind, fields, leadership, slots, reports: None }
     }
 
     /// Returns the context of the orphan collector. No other part of the poller locks objects.

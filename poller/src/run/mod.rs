@@ -10,6 +10,7 @@ mod notices;
 pub mod page;
 pub mod rate_limit;
 pub mod reads;
+pub mod report_sweep;
 pub mod target_actor;
 pub mod target_metrics;
 pub mod target_work;

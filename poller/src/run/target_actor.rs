@@ -184,6 +184,7 @@ impl Drop for TargetActor {
 pub fn input_of(event: ObjectEvent) -> Input {
     match event {
         ObjectEvent::Seen(object) => Input::Seen(object),
+        ObjectEvent::Reported(uid, report) => Input::Reported(uid, report),
         ObjectEvent::Left(uid) => Input::Left(uid),
         ObjectEvent::Skipped(object) => Input::Skipped(object),
         ObjectEvent::Listed => Input::Listed,

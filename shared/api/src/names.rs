@@ -10,6 +10,13 @@ pub const TARGET_API_VERSION: &str = "driftpoller.dev/v1alpha1";
 /// The only `kind` of a target document.
 pub const TARGET_KIND: &str = "PollTarget";
 
+/// The `apiVersion` of a DriftReport.
+pub const REPORT_API_VERSION: &str = "driftpoller.dev/v1alpha1";
+/// The kind that keeps the conditions of an object whose own status cannot.
+pub const REPORT_KIND: &str = "DriftReport";
+/// The plural of that kind.
+pub const REPORT_PLURAL: &str = "driftreports";
+
 /// The poller's verdict in an object's `.status.conditions`.
 pub const DRIFT_OBSERVED: &str = "driftObserved";
 /// The controller's record in an object's `.status.conditions`.

@@ -9,6 +9,7 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::backoff::{Backoff, Series};
 use drift_api::timing::moment::Moment;
+use drift_language::ConditionsPlace;
 use json_patch::Patch;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,6 +18,7 @@ use crate::client::ResolvedKind;
 use crate::client::{CallError, ObjectClient, WriteError};
 use crate::lease::Leadership;
 use crate::process::clock;
+use crate::reports::ReportClient;
 
 /// Concurrent calls over all targets of a program: enough for 600 status patches a second with a response time of 50
 /// ms, and far below the API server's limit of requests in flight.
@@ -120,15 +122,28 @@ pub struct ObjectWriter {
     pub leadership: Leadership,
     /// The limit over all targets.
     pub slots: CallSlots,
+    /// The reports of the objects, if their conditions are kept there.
+    pub reports: Option<ReportClient>,
 }
 
 impl ObjectWriter {
-    /// Reads an object live. `None` if it is gone.
+    /// Returns the writer for objects whose conditions have this place.
+    #[must_use]
+    pub fn keeping(self, place: ConditionsPlace) -> Self {
+        let reports = (place == ConditionsPlace::Report).then(|| ReportClient::new(self.objects.clone()));
+        Self { reports, ..self }
+    }
+
+    /// Reads an object live, with its report. `None` if it is gone.
     ///
     /// # Errors
     /// Fails if the API server does not answer or refuses.
     pub async fn read(&self, _slot: &CallSlot, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
-        self.slots.heed(self.objects.read(&self.kind, id, &self.fields).await)
+        let read = self.slots.heed(self.objects.read(&self.kind, id, &self.fields).await);
+        match (read?, &self.reports) {
+            (Some(object), Some(reports)) => self.slots.heed(reports.attach(&self.kind, object).await).map(Some),
+            (object, _) => Ok(object),
+        }
     }
 
     /// Reads an object live, with retries, if a list and the known state contradict each other. `None` if it is gone,
@@ -174,13 +189,21 @@ impl ObjectWriter {
         self.objects.merge(&self.kind, id, patch, manager, &self.fields).await
     }
 
-    /// Patches the status of an object: a condition and the fields that are written with it.
+    /// Patches the status of an object, or its report: a condition and the fields that are written with it.
     ///
     /// # Errors
     /// [`WriteError`]: `Moved` also if the condition changed meanwhile.
-    pub async fn patch_status(&self, _slot: &CallSlot, id: &ObjectId, patch: Patch) -> Result<LeanObject, WriteError> {
+    pub async fn patch_status(
+        &self,
+        _slot: &CallSlot,
+        object: &LeanObject,
+        patch: Patch,
+    ) -> Result<LeanObject, WriteError> {
         self.ensure_leading()?;
-        self.slots.heed(self.objects.patch_status(&self.kind, id, patch, &self.fields).await)
+        self.slots.heed(match (&self.reports, &object.report) {
+            (Some(reports), Some(known)) => reports.write(&self.kind, (object, known), patch).await,
+            _ => self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await,
+        })
     }
 
     /// Checked with the slot, right before the write.
@@ -217,6 +240,7 @@ mod tests {
             fields: FieldPaths::default(),
             leadership: Leadership::never_held(),
             slots: CallSlots::default(),
+            reports: None,
         }
     }
 
@@ -267,7 +291,7 @@ mod tests {
         let slot = writer.slots.enter().await;
         let object = json!({"metadata": {"uid": "u", "name": "n", "namespace": "a", "resourceVersion": "1"}});
         let object = LeanObject::prune(&object, &FieldPaths::default());
-        let written = writer.patch_status(&slot, &object.id, Patch(Vec::new())).await;
+        let written = writer.patch_status(&slot, &object, Patch(Vec::new())).await;
         assert!(matches!(written, Err(WriteError::NotLeading)), "{written:?}");
         let patched = writer.patch(&slot, &object, Patch(Vec::new())).await;
         assert!(matches!(patched, Err(WriteError::NotLeading)), "{patched:?}");

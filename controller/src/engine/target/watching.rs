@@ -2,6 +2,7 @@
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
+use drift_api::object::report::SeenReport;
 
 use super::Target;
 use crate::engine::corrections::Held;
@@ -29,6 +30,13 @@ impl<P: SharedState> Target<P> {
         }
     }
 
+    /// Takes in the present report of an object.
+    pub(super) fn take_reported(&mut self, uid: &Uid, report: SeenReport, now: Now) {
+        if let Some(known) = self.objects.object(uid) {
+            self.see(known.clone().with_report(report), now);
+        }
+    }
+
     pub(super) fn note_listed(&mut self) {
         self.objects.note_listed();
         self.memories.clear();
@@ -44,6 +52,8 @@ impl<P: SharedState> Target<P> {
     }
 
     pub(super) fn see(&mut self, object: LeanObject, now: Now) {
+        let known = self.objects.object(&object.id.uid);
+        let Some(object) = object.newer_than(known) else { return };
         let facts = self.objects.facts_of(&self.text, &object);
         let memory = self.memories.remove(&object.id.uid);
         self.note_deletion(&object, now);

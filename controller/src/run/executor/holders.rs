@@ -2,6 +2,7 @@
 
 use drift_api::identity::{ObjectRef, ResourceName};
 use drift_api::object::ObjectId;
+use drift_api::object::field_paths::FieldPaths;
 use drift_kube::kinds::{KindError, locate_served_kind};
 
 use super::Run;
@@ -33,7 +34,7 @@ impl Run<'_> {
             }
         };
         let id = ObjectId { namespace: holder.namespace.clone(), name: holder.name.clone(), uid: "".into() };
-        match writer.objects.find(&kind, &id).await {
+        match writer.objects.find(&kind, &id, &FieldPaths::default()).await {
             Ok(found) => found.is_some_and(|object| object.claims(resource)),
             Err(error) => {
                 tracing::warn!(target, %holder, "an object that has an external resource cannot be read: {error}");

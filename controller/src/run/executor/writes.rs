@@ -96,7 +96,7 @@ impl Executor {
             (None, Some(placed)) => ("note_removal", removal_patch(object, placed)),
             (None, None) => return ("note_removal", Err(WriteError::Moved)),
         };
-        (kind, self.writer.patch_status(call, &object.id, patch).await)
+        (kind, self.writer.patch_status(call, object, patch).await)
     }
 }
 

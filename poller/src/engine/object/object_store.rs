@@ -80,9 +80,8 @@ impl ObjectStore {
     /// Takes in an object from the watch, a read or a write, unless a newer state is known.
     pub fn see(&mut self, object: LeanObject, now: Now) {
         let uid = object.id.uid.clone();
-        if self.states.get(&uid).is_some_and(|state| !object.is_as_new_as(state.object())) {
-            return;
-        }
+        let known = self.states.get(&uid).map(ObjectState::object);
+        let Some(object) = object.newer_than(known) else { return };
         let rendered = self.appraise(&object);
         match self.states.get_mut(&uid) {
             Some(state) => state.see(object, rendered, now.moment),

@@ -1,6 +1,7 @@
 //! Objects of a target from its watch: seen, gone, or owned by another target.
 
 use drift_api::identity::Uid;
+use drift_api::object::report::SeenReport;
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::timing::moment::Moment;
 
@@ -20,6 +21,13 @@ impl<P: SharedState> Target<P> {
         }
         self.skipped.remove(&object.id.uid);
         self.see(object, now);
+    }
+
+    /// Takes in the present report of an object.
+    pub(super) fn take_reported(&mut self, uid: &Uid, report: SeenReport, now: Now) {
+        if let Some(known) = self.objects.state(uid).map(ObjectState::object) {
+            self.see(known.clone().with_report(report), now);
+        }
     }
 
     /// Takes in a live read. An object that left meanwhile stays forgotten.

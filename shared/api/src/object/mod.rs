@@ -8,6 +8,7 @@ pub mod cluster_resource;
 pub mod field_paths;
 pub mod kept_fields;
 pub mod object_view;
+pub mod report;
 pub mod status_patch;
 
 use jiff::Timestamp;
@@ -20,6 +21,7 @@ use crate::names;
 use crate::object::field_paths::FieldPaths;
 use crate::object::kept_fields::KeptObject;
 use crate::object::object_view::ObjectView;
+use crate::object::report::ReportState;
 use crate::resource_version::{ResourceVersion, VersionNumber};
 
 /// Maximum length of a kept request. People and tools write a time or an id. Any change within it counts.
@@ -84,8 +86,10 @@ pub struct LeanObject {
     pub orphan: bool,
     /// The requests in its annotations. Boxed: nearly all objects have none.
     pub asked: Option<Box<AnnotationRequests>>,
-    /// The two conditions and their indexes.
+    /// The two conditions and their indexes, on the object or in its report.
     pub conditions: Conditions,
+    /// The object's report, if its target keeps the conditions there. Boxed: nearly all objects have none.
+    pub report: Option<Box<ReportState>>,
     /// `self` as templates see it, with the fields that they read. No conditions, managedFields or resourceVersion.
     pub view: ObjectView,
     /// Reason why the fields are not kept. Then `view` is null.
@@ -181,6 +185,7 @@ impl LeanObject {
             orphan: is_on(annotation(names::ORPHAN_ANNOTATION)),
             asked: (asked != AnnotationRequests::default()).then(|| Box::new(asked)),
             conditions: Conditions::from_status(object.get("status")).with_readiness(paths.readiness),
+            report: None,
             view,
             oversize: None,
         }
@@ -234,10 +239,14 @@ impl LeanObject {
         self.view == other.view && self.oversize == other.oversize
     }
 
-    /// Returns true if `self` is at least as new as `other`. Versions that are not numbers order by arrival, so
-    /// the later wins.
+    /// Returns true if `self` is at least as new as `other`, and its report as the other one's. Versions that are not
+    /// numbers order by arrival, so the later wins.
     #[must_use]
     pub fn is_as_new_as(&self, other: &Self) -> bool {
+        self.is_object_as_new_as(other) && self.is_report_as_new_as(other)
+    }
+
+    fn is_object_as_new_as(&self, other: &Self) -> bool {
         match (self.resource_version.number(), other.resource_version.number()) {
             (Some(ours), Some(theirs)) => {
                 ours >= theirs || self.current_at.as_deref().is_some_and(|current| *current >= theirs)
@@ -256,13 +265,17 @@ impl LeanObject {
     /// Returns true if it came in a list older than the known state. Only a live read can decide which one is current.
     #[must_use]
     pub fn is_listed_before(&self, known: &Self) -> bool {
-        self.current_at.is_some() && !self.is_as_new_as(known)
+        self.current_at.is_some() && !self.is_object_as_new_as(known)
     }
 
     /// Returns the object as read live after `known`. It replaces that and everything older.
     #[must_use]
     pub fn read_after(self, known: &Self) -> Self {
-        Self { current_at: known.resource_version.number().map(Box::new), ..self }
+        let mut report = self.report;
+        if let (Some(report), Some(known)) = (&mut report, &known.report) {
+            report.current_at = report.current_at.max(known.current_at);
+        }
+        Self { current_at: known.resource_version.number().map(Box::new), report, ..self }
     }
 }
 

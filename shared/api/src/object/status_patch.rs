@@ -7,12 +7,17 @@
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::condition::{Condition, ConditionKind, Conditions, ConditionsList, EntryWrite, Placed, StatusFields};
+use crate::condition::{
+    Condition, ConditionKind, Conditions, ConditionsList, EntryWrite, Placed, StatusFields, named_fields,
+};
 use crate::names::OBSERVED_GENERATION;
 use crate::object::LeanObject;
+use crate::object::report::StoredReport;
+use crate::resource_version::ResourceVersion;
 
 /// Returns the patch on `/status` of `object`, as it was read, that replaces its condition of this kind, or adds it if
-/// it never existed, and writes `fields` besides the conditions. With `generation` the write requires it.
+/// it never existed, and writes `fields` besides the conditions. With `generation` the write requires it. If the object
+/// has a report, the patch is one of the report, and of a new one without conditions if there is none of this object.
 #[must_use]
 pub fn condition_patch(
     object: &LeanObject,
@@ -31,6 +36,10 @@ pub fn condition_patch(
     }
     operations.extend(fields.operations());
     operations.extend(entry_operations(&object.conditions, placed.is_none(), &fields.entries));
+    if object.report.is_some() && condition.kind == ConditionKind::Observed {
+        let named = named_fields(condition.message.sentence()).join(", ");
+        operations.push(json!({"op": "add", "path": "/status/fields", "value": named}));
+    }
     into_patch(operations)
 }
 
@@ -73,9 +82,12 @@ fn first_entry(object: &LeanObject, condition: &Condition) -> Vec<Value> {
     };
     if length.is_none() {
         // Otherwise our list would replace one that another writer created meanwhile.
-        operations.push(
-            json!({"op": "test", "path": "/metadata/resourceVersion", "value": object.resource_version.to_string()}),
-        );
+        let version = match &object.report {
+            Some(report) => report.about(&object.id.uid).map(|report| &report.resource_version),
+            None => Some(&object.resource_version),
+        };
+        let test = |version: &ResourceVersion| json!({"op": "test", "path": "/metadata/resourceVersion", "value": version.to_string()});
+        operations.extend(version.map(test));
         if object.conditions.list == ConditionsList::NoStatus {
             operations.push(add("/status", json!({})));
         }
@@ -116,6 +128,11 @@ pub fn uid_test(object: &LeanObject) -> Value {
 }
 
 fn identity_tests(object: &LeanObject, generation: Option<i64>) -> Vec<Value> {
+    if let Some(report) = &object.report {
+        // The generation of the object is in the condition. No write of the report can test it.
+        let test = |report: &StoredReport| json!({"op": "test", "path": "/metadata/uid", "value": &*report.uid});
+        return report.about(&object.id.uid).map(test).into_iter().collect();
+    }
     let mut operations = vec![uid_test(object)];
     operations.extend(
         generation.map(|generation| json!({"op": "test", "path": "/metadata/generation", "value": generation})),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use drift_api::identity::ScopeId;
 use drift_api::object::{LeanObject, ObjectId};
-use drift_language::{Target, TargetState};
+use drift_language::{ConditionsPlace, Target, TargetState};
 
 use crate::cleanup::kind_notes::{KindNotes, NoteState, NoteUse};
 use crate::cleanup::selections::{Note, Selection, Selections};
@@ -92,7 +92,12 @@ impl<'a> KnownTargets<'a> {
     pub fn selecting(self, kind: &'a KindName, object: &LeanObject) -> Option<&'a Arc<Target>> {
         let (namespace, view) = (object.id.namespace.as_deref(), object.view.open());
         let labels = view.pointer("/metadata/labels");
-        self.configuration.of_kind(kind).find(|target| target.objects.selects(namespace, labels))
+        self.on_objects(kind).find(|target| target.objects.selects(namespace, labels))
+    }
+
+    /// Returns the active targets of a kind that keep their conditions on the objects. The others leave no mark there.
+    fn on_objects(self, kind: &'a KindName) -> impl Iterator<Item = &'a Arc<Target>> + Clone {
+        self.configuration.of_kind(kind).filter(|target| target.objects.conditions == ConditionsPlace::Object)
     }
 
     /// Judges an object that was read with its labels.
@@ -114,7 +119,7 @@ impl<'a> KnownTargets<'a> {
         told: &[Arc<str>],
         is_listed: impl Fn(&str) -> bool,
     ) -> Judgement {
-        let mut peers = self.configuration.of_kind(kind);
+        let mut peers = self.on_objects(kind);
         if peers.clone().any(|peer| told.iter().any(|one| **one == *peer.name)) {
             return Judgement::Selected;
         }
@@ -169,7 +174,7 @@ impl<'a> KnownTargets<'a> {
     pub(super) fn of_kind(self, kind: &KindName) -> KindNotes {
         let noted = self.notes.iter().filter(|(selection, _)| selection.kind_name() == *kind);
         let state = |(selection, note): (&Selection, &Note)| (selection.clone(), self.note_state(selection, note));
-        let of_kind = self.configuration.of_kind(kind);
+        let of_kind = self.on_objects(kind);
         let selections = of_kind.map(|target| (target.name.clone(), target.objects.clone(), target.scope.id));
         KindNotes { selections: selections.collect(), notes: noted.map(state).collect() }
     }

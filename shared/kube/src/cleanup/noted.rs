@@ -12,7 +12,7 @@ use crate::cleanup::{KnownTargets, Selection, Selections};
 use crate::config::Configuration;
 use crate::lease::LeaseHandle;
 use drift_api::names::SELECTIONS_ANNOTATION;
-use drift_language::{Target, TargetState};
+use drift_language::{ConditionsPlace, Target, TargetState};
 
 /// Maximum size of the notes on the Lease, in bytes. All annotations of an object together may take 256 KiB, and a
 /// Lease that cannot be written is lost. The rest is for its other annotations.
@@ -67,11 +67,12 @@ impl NotedSelections {
         });
     }
 
-    /// Notes every active target.
+    /// Notes every active target that writes to its objects.
     pub fn arrange(&self, configuration: &Configuration) {
         self.notes.send_if_modified(|notes| {
             let before = notes.wanted.clone();
-            configuration.targets.values().for_each(|target| notes.wanted.add(target));
+            let writes = |target: &&Arc<Target>| target.objects.conditions == ConditionsPlace::Object;
+            configuration.targets.values().filter(writes).for_each(|target| notes.wanted.add(target));
             for (target, hashes) in configuration.forgotten.iter().filter(|(target, _)| is_there(configuration, target))
             {
                 notes.wanted.outlive(target, hashes);
@@ -118,13 +119,16 @@ impl NotedSelections {
         all
     }
 
-    /// Waits until the target's note is on the Lease.
-    pub async fn hold(&self, target: &Target) -> HeldNote {
+    /// Waits until the target's note is on the Lease. `None` at once for a target that writes nothing to its objects.
+    pub async fn hold(&self, target: &Target) -> Option<HeldNote> {
+        if target.objects.conditions == ConditionsPlace::Report {
+            return None;
+        }
         let selection = Selection::of(target);
         let mut changes = self.notes.subscribe();
         loop {
             if self.try_hold(&selection) {
-                return HeldNote { noted: self.clone(), selection };
+                return Some(HeldNote { noted: self.clone(), selection });
             }
             // `self` owns the sender.
             let _ = changes.changed().await;

@@ -3,7 +3,7 @@
 //! Both programs write one condition, or a finalizer, by JSON Patch onto exactly the state that it was computed for.
 //! [`WriteError`] tells the writer how to continue.
 
-use kube::api::{GetParams, Patch, PatchParams};
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{Request, Status};
 use serde_json::Value;
 
@@ -14,6 +14,7 @@ use crate::client::{CALL_DEADLINE, CallError, MAX_ANSWER_BYTES};
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::kept_fields::KeptFields;
 use drift_api::object::{LeanObject, ObjectId};
+use drift_api::resource_version::ResourceVersion;
 
 /// The API server's message for a JSON Patch that does not apply: a failed `test`, or a missing path. A failed
 /// validation says "is invalid" and names its causes. A webhook uses any words.
@@ -115,14 +116,19 @@ impl ObjectClient {
         &self.client
     }
 
-    /// Finds an object by name, with any uid. `None` if there is none. None of its fields is kept.
+    /// Finds an object by name, with any uid. `None` if there is none.
     ///
     /// # Errors
     /// Fails if the API server does not answer or refuses.
-    pub async fn find(&self, kind: &ResolvedKind, id: &ObjectId) -> Result<Option<LeanObject>, WriteError> {
+    pub async fn find(
+        &self,
+        kind: &ResolvedKind,
+        id: &ObjectId,
+        fields: &FieldPaths,
+    ) -> Result<Option<LeanObject>, WriteError> {
         let request = collection_of(kind, id).get(&id.name, &GetParams::default());
         let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
-        match self.decoded(request, &FieldPaths::default()).await.map_err(WriteError::from) {
+        match self.decoded(request, fields).await.map_err(WriteError::from) {
             Err(WriteError::Gone) => Ok(None),
             object => Ok(Some(object?)),
         }
@@ -191,6 +197,58 @@ impl ObjectClient {
         let parameters = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         let request = collection_of(kind, id).patch(&id.name, &parameters, &Patch::Merge(patch));
         self.decoded(request?, fields).await
+    }
+
+    /// Creates an object of this name. Returns it after the write.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` if the name is taken.
+    pub async fn create(
+        &self,
+        kind: &ResolvedKind,
+        id: &ObjectId,
+        whole: &Value,
+        fields: &FieldPaths,
+    ) -> Result<LeanObject, WriteError> {
+        let parameters = PostParams { field_manager: Some(self.manager.to_owned()), ..PostParams::default() };
+        let request = collection_of(kind, id).create(&parameters, whole.to_string().into_bytes());
+        let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
+        Ok(self.decoded(request, fields).await?)
+    }
+
+    /// Replaces an object in the version that `whole` names. Returns it after the write.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` if it has another version.
+    pub async fn replace(
+        &self,
+        kind: &ResolvedKind,
+        id: &ObjectId,
+        whole: &Value,
+        fields: &FieldPaths,
+    ) -> Result<LeanObject, WriteError> {
+        let parameters = PostParams { field_manager: Some(self.manager.to_owned()), ..PostParams::default() };
+        let request = collection_of(kind, id).replace(&id.name, &parameters, whole.to_string().into_bytes());
+        self.answer(request, id, fields).await
+    }
+
+    /// Deletes an object in this version.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` if it has another version, `Gone` if there is none.
+    pub async fn delete(
+        &self,
+        kind: &ResolvedKind,
+        id: &ObjectId,
+        version: &ResourceVersion,
+    ) -> Result<(), WriteError> {
+        let preconditions =
+            Preconditions { uid: Some(id.uid.to_string()), resource_version: Some(version.to_string()) };
+        let parameters = DeleteParams::default().preconditions(preconditions);
+        let request = collection_of(kind, id).delete(&id.name, &parameters);
+        let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
+        client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await?;
+        Ok(())
     }
 
     fn parameters(&self) -> PatchParams {

@@ -26,7 +26,7 @@ use crate::client::{CallError, LIST_DEADLINE, ResolvedKind};
 use declared::{undeclared_fields, undeclared_status};
 use discovery::served_versions;
 use drift_api::object::field_paths::FieldPaths;
-use drift_language::{Target, UnknownField};
+use drift_language::{ConditionsPlace, Target, UnknownField};
 use schema::{Schema, schema_doubts, schema_problems};
 
 /// The reason why a kind cannot be used.
@@ -103,11 +103,23 @@ impl ExaminedKind {
     /// Finds the missing parts of a kind in its schema document.
     fn by(document: Value, kind: ResolvedKind, lossy: Option<LossyVersion>, target: &Target) -> Self {
         let schema = Schema { document: &document, kind: &kind };
-        let (mut problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
+        let (mut problems, unknown) = (place_problems(&schema, target), lacking_fields(&schema, target));
         let stored = lossy.as_ref().and_then(|lossy| lossy.stored_kind(&kind));
         problems.extend(lossy.map(|lossy| lossy.to_string()));
         let doubts = schema_doubts(&schema);
         Self { kind, problems, doubts, unknown, stored, document }
+    }
+}
+
+/// Returns everything that prevents the conditions of a kind's objects from being kept in their place.
+fn place_problems(schema: &Schema<'_>, target: &Target) -> Vec<String> {
+    match target.objects.conditions {
+        ConditionsPlace::Object => schema_problems(schema),
+        ConditionsPlace::Report if schema.kind.namespaced => Vec::new(),
+        ConditionsPlace::Report => {
+            let name = schema.name();
+            vec![format!("{name} has no namespaces, and a DriftReport needs one: write objects.conditions: Object")]
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 mod arranging;
 mod known;
 mod object_memory;
+mod reports;
 mod telling;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -27,6 +28,7 @@ use drift_api::timing::moment::Moment;
 use drift_language::ObjectSelection;
 use known::{KnownObjects, Role};
 use object_memory::ObjectMemory;
+use reports::Reports;
 
 /// A target that subscribes to its objects.
 #[derive(Clone, Debug)]
@@ -104,6 +106,7 @@ pub struct Dispatch {
     owners: BTreeMap<Arc<str>, ObjectSelection>,
     members: BTreeMap<Arc<str>, Member>,
     watches: BTreeMap<WatchKey, Watch>,
+    reports: Reports,
     /// Targets with reported trouble that have unsubscribed.
     hushed: Vec<Arc<str>>,
     memory: ObjectMemory,
@@ -194,6 +197,9 @@ impl Dispatch {
     /// Applies a change from a collection.
     pub fn hear(&mut self, number: usize, change: Change<SeenObject>, now: Moment) -> Effects {
         let mut effects = Effects::default();
+        if self.hear_reports(number, &change, now, &mut effects) {
+            return effects;
+        }
         let Some((key, namespace)) = self.find(number) else { return effects };
         let place = (&key, &namespace);
         match change {

@@ -2,6 +2,7 @@
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
+use drift_api::object::report::SeenReport;
 use drift_api::timing::moment::Moment;
 
 /// An event for a target.
@@ -9,6 +10,8 @@ use drift_api::timing::moment::Moment;
 pub enum ObjectEvent {
     /// The current state of an object of the target.
     Seen(Box<LeanObject>),
+    /// The report of one of its objects changed, or is gone.
+    Reported(Uid, Box<SeenReport>),
     /// An object that the target selects belongs to another, first by name. Sent once.
     Skipped(Box<LeanObject>),
     /// An object no longer belongs to the target and is not skipped: deleted, no longer matching, or another's.

@@ -141,6 +141,11 @@ impl KindWatches {
         self.step(|dispatch| dispatch.set_active(active));
     }
 
+    /// Returns the answer to a question about the delivered objects.
+    pub fn asks<R>(&self, question: impl FnOnce(&Dispatch) -> R) -> R {
+        question(&self.state().dispatch)
+    }
+
     /// Runs one step of the dispatch.
     pub(crate) fn step<R>(&self, step: impl FnOnce(&mut Dispatch) -> R) -> R {
         step(&mut self.state().dispatch)

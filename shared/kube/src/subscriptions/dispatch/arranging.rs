@@ -7,14 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::known::{KnownObjects, Recipients};
 use super::{Command, Dispatch, Effects, Followed, Member, Subscriber, Watch, WatchKey};
 use crate::client::KindName;
+use crate::client::ResolvedKind;
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::ObjectSelection;
 
 impl Dispatch {
     /// Adapts the watches to the current subscribers.
     pub fn arrange(&mut self) -> Effects {
-        self.take_newcomers();
         let mut commands: Vec<Command> = self.hushed.drain(..).map(Command::Hush).collect();
+        self.arrange_reports(&mut commands);
+        self.take_newcomers();
         let wanted: BTreeSet<WatchKey> = self.arranged().map(|member| member.key.clone()).collect();
         for (_, watch) in self.watches.extract_if(.., |key, _| !wanted.contains(key)) {
             commands.extend(watch.collections.values().map(|followed| Command::Cease(followed.number)));
@@ -26,11 +28,13 @@ impl Dispatch {
         Effects { commands, ..Effects::default() }
     }
 
+    /// Objects of a target with reports are listed after these, so that none looks as if it had no report.
     fn take_newcomers(&mut self) {
         let is_new = |member: &&Member| {
             let Subscriber { target, selection, .. } = &member.subscriber;
             let now = self.active.get(target);
-            !member.is_arranged && now.is_some_and(|now| now.is_of(selection.group(), &selection.kind))
+            let is_active = now.is_some_and(|now| now.is_of(selection.group(), &selection.kind));
+            !member.is_arranged && is_active && self.reports.are_listed_for(selection)
         };
         let newcomers: Vec<Subscriber> =
             self.members.values().filter(is_new).map(|member| member.subscriber.clone()).collect();
@@ -76,10 +80,26 @@ impl Dispatch {
         }
         let Some(watch) = self.watches.get_mut(key) else { return };
         let is_anew = std::mem::take(&mut watch.needs_list);
-        let mut before = std::mem::take(&mut watch.collections);
+        let before = std::mem::take(&mut watch.collections);
         if is_anew {
             watch.fields = fields;
         }
+        let (kind, fields) = (watch.kind.clone(), watch.fields.clone());
+        let collections = self.follow((&kind, &fields), namespaces, (before, is_anew), commands);
+        if let Some(watch) = self.watches.get_mut(key) {
+            watch.collections = collections;
+        }
+    }
+
+    /// Follows a kind in these namespaces, with the collections that were followed before, or with new ones.
+    pub(super) fn follow(
+        &mut self,
+        (kind, fields): (&ResolvedKind, &FieldPaths),
+        namespaces: BTreeSet<Option<String>>,
+        (mut before, is_anew): (BTreeMap<Option<String>, Followed>, bool),
+        commands: &mut Vec<Command>,
+    ) -> BTreeMap<Option<String>, Followed> {
+        let mut collections = BTreeMap::new();
         for namespace in namespaces {
             let old = before.remove(&namespace);
             if let Some(followed) = old.as_ref().filter(|_| is_anew) {
@@ -90,14 +110,15 @@ impl Dispatch {
                 old => {
                     self.last_number += 1;
                     let number = self.last_number;
-                    let (kind, fields) = (watch.kind.clone(), watch.fields.clone());
+                    let (kind, fields) = (kind.clone(), fields.clone());
                     commands.push(Command::Follow { number, kind, namespace: namespace.clone(), fields });
                     let (signed_at, trouble) = old.map(|old| (old.signed_at, old.trouble)).unwrap_or_default();
                     Followed { number, is_repeated: true, signed_at, trouble, ..Followed::default() }
                 }
             };
-            watch.collections.insert(namespace, followed);
+            collections.insert(namespace, followed);
         }
         commands.extend(before.values().map(|followed| Command::Cease(followed.number)));
+        collections
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::known::{Recipients, Role};
 use super::object_memory::Counted;
+use super::reports::{keeps_reports, trouble_with_reports};
 use super::{Command, Dispatch, Effects, Followed, Member, Orphan, Place, Subscriber, WatchKey};
 use crate::client::KindName;
 use crate::subscriptions::ObjectEvent;
@@ -31,6 +32,8 @@ impl Dispatch {
         effects: &mut Effects,
     ) {
         let (owner, roles) = self.roles(key, &seen);
+        // What a target left on its objects before it kept the conditions in reports.
+        let is_left_over = owner.as_ref().is_some_and(|owner| self.owners.get(owner).is_some_and(keeps_reports));
         let Some(watch) = self.watches.get_mut(key) else { return };
         let Some(followed) = watch.collections.get(namespace) else { return };
         let space = seen.object.id.namespace.clone();
@@ -47,10 +50,15 @@ impl Dispatch {
             && object.oversize != Some(Oversize::Namespace)
             && watch.known.has_version_of(object);
         let told = watch.known.told(&object.id.uid).cloned().unwrap_or_default();
+        let kind = KindName::new(&key.0, &key.1);
         for (target, role) in &*roles {
             let was = told.iter().find(|(one, _)| one == target).map(|(_, role)| *role);
             let Some(member) = self.members.get(target) else { continue };
-            let narrow = || Box::new(narrowed(object, &member.subscriber.fields, &watch.fields));
+            let narrow = || {
+                let object = narrowed(object, &member.subscriber.fields, &watch.fields);
+                let is_reported = keeps_reports(&member.subscriber.selection);
+                Box::new(if is_reported { self.reports.attach(&kind, object) } else { object })
+            };
             match role {
                 Role::Owner if was == Some(Role::Owner) && is_repeated => {}
                 Role::Owner => effects.words.push((target.clone(), ObjectEvent::Seen(narrow()))),
@@ -62,9 +70,9 @@ impl Dispatch {
         let left = |(target, _): &(Arc<str>, Role)| (target.clone(), ObjectEvent::Left(object.id.uid.clone()));
         effects.words.extend(told.iter().filter(has_left).map(left));
         let had_owner = told.iter().any(|(_, role)| *role == Role::Owner);
-        if owner.is_none() && (had_owner || object.carries_ours()) {
-            let (kind, object) = (KindName::new(&key.0, &key.1), Arc::new(object.clone()));
-            effects.orphans.push(Orphan { kind, object, has_left: had_owner });
+        let has_left = owner.is_none() && had_owner;
+        if has_left || ((owner.is_none() || is_left_over) && object.carries_ours()) {
+            effects.orphans.push(Orphan { kind, object: Arc::new(object.clone()), has_left });
         }
         match counted {
             Some(counted) => watch.known.note(object, followed.list, roles, counted),
@@ -132,24 +140,34 @@ impl Dispatch {
             let is_its = |namespace: &Option<String>| namespace.is_none() || is_within(selection, namespace.as_deref());
             let its = watch.collections.iter().filter(|(namespace, _)| is_its(namespace));
             let its: Vec<&Followed> = its.map(|(_, followed)| followed).collect();
+            let reports: Vec<&Followed> = self.reports.of(selection).collect();
             if !member.is_listed && its.iter().all(|followed| followed.is_listed) {
                 member.is_listed = true;
                 effects.words.push((target.clone(), ObjectEvent::Listed));
             }
             // One without a sign of life makes the minimum `None`.
-            let oldest = its.iter().map(|followed| followed.signed_at).min().flatten();
+            let oldest = its.iter().chain(&reports).map(|followed| followed.signed_at).min().flatten();
             let is_news = |since: &Moment| member.alive_since.is_none_or(|said| since.is_past(said, ALIVE_SPACING));
             if let Some(since) = oldest.filter(is_news) {
                 member.alive_since = Some(since);
                 effects.words.push((target.clone(), ObjectEvent::Alive { since }));
             }
+            let plural = &watch.kind.resource.plural;
             let trouble = its.iter().find_map(|followed| followed.trouble.as_ref());
-            if trouble != member.trouble.as_ref() {
-                member.trouble = trouble.cloned();
-                let plural = &watch.kind.resource.plural;
-                let text = trouble.map(|text| format!("cannot watch {plural}: {text}"));
-                effects.commands.push(Command::Trouble(target.clone(), text));
-            }
+            let trouble = trouble.map(|text| format!("cannot watch {plural}: {text}"));
+            let of_reports =
+                || reports.iter().find_map(|followed| followed.trouble.as_deref()).map(trouble_with_reports);
+            member.note_trouble(trouble.or_else(of_reports), effects);
+        }
+    }
+}
+
+impl Member {
+    /// Reports a change of the reason why its objects cannot be watched.
+    pub(super) fn note_trouble(&mut self, trouble: Option<String>, effects: &mut Effects) {
+        if self.trouble != trouble {
+            self.trouble.clone_from(&trouble);
+            effects.commands.push(Command::Trouble(self.subscriber.target.clone(), trouble));
         }
     }
 }

@@ -5,6 +5,8 @@ use super::*;
 use drift_api::names::FINALIZER;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::ObjectView;
+use drift_api::object::report::{report_fields, report_name};
+use drift_language::ConditionsPlace;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -107,7 +109,15 @@ impl Bench {
     fn words(&mut self, Effects { words, orphans, commands }: Effects) -> Vec<String> {
         let told = words.into_iter().map(|(target, event)| match event {
             ObjectEvent::Seen(object) if object.oversize.is_some() => format!("{target} seen {} empty", object.id.name),
-            ObjectEvent::Seen(object) => format!("{target} seen {}", object.id.name),
+            ObjectEvent::Seen(object) => {
+                let report = object.report.as_ref().map(|report| report.stored.is_some());
+                let report = report.map_or("", |is_there| if is_there { " with report" } else { " without report" });
+                format!("{target} seen {}{report}", object.id.name)
+            }
+            ObjectEvent::Reported(uid, report) => {
+                let is_there = report.state.stored.is_some();
+                format!("{target} reported {uid}{}", if is_there { "" } else { " gone" })
+            }
             ObjectEvent::Skipped(object) => format!("{target} skips {}", object.id.name),
             ObjectEvent::Left(uid) => format!("{target} left {uid}"),
             ObjectEvent::Listed => format!("{target} listed"),
@@ -426,4 +436,94 @@ fn a_namespace_without_room_is_listed_again_once_it_has_some() {
     assert_eq!(bench.hear(number, Change::Deleted(p)), ["a left p", "arrange"]);
     assert_eq!(bench.arrange(), ["cease all", "follow all"]);
     assert_eq!(bench.list(&[q, other]), ["a seen q"], "what it has is not delivered again");
+}
+
+fn reporting(namespaces: &[&str], labels: &str) -> ObjectSelection {
+    ObjectSelection { conditions: ConditionsPlace::Report, ..selection(namespaces, labels) }
+}
+
+/// The report of the object with this name and uid.
+fn report(name: &str, uid: &str, version: u64) -> SeenObject {
+    let condition = json!({"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": "m"});
+    let report = json!({"object": {"uid": uid}, "status": {"conditions": [condition]}, "metadata": {"namespace": "a",
+        "name": report_name("demo.example", "Proxy", name), "uid": "r", "resourceVersion": version.to_string()}});
+    SeenObject { object: LeanObject::prune(&report, &report_fields()), labels: None }
+}
+
+#[test]
+fn objects_are_listed_after_their_reports() {
+    let mut bench = Bench::new();
+    bench.begin("a", reporting(&[], ""), fields(&["x"]));
+    assert_eq!(bench.arrange(), ["follow all"]);
+    assert!(bench.arrange().is_empty(), "the reports are not listed");
+    let refused = bench.hear(1, Change::Failing("404 NotFound".to_owned()));
+    let install = "apply the CustomResourceDefinition driftreports.driftpoller.dev";
+    assert_eq!(refused, [format!("a trouble cannot watch driftreports: 404 NotFound, {install}")]);
+    assert_eq!(bench.list(&[report("p", "p", 5)]), ["arrange", "a trouble "]);
+    assert_eq!(bench.arrange(), ["follow all"]);
+    bench.hear(2, Change::ListBegan);
+    let mut told = bench.hear(2, Change::Found(seen("p", 1, &tier("1")), "90".to_owned()));
+    told.extend(bench.hear(2, Change::Found(seen("q", 1, &tier("1")), "90".to_owned())));
+    told.extend(bench.hear(2, Change::ListEnded));
+    assert_eq!(told, ["a seen p with report", "a seen q without report", "a listed", "a alive"]);
+    bench.end("a", true);
+    assert_eq!(bench.arrange(), ["cease all", "cease all"]);
+}
+
+#[test]
+fn a_report_is_told_to_the_owner_of_its_object() {
+    let mut bench = Bench::new();
+    bench.begin("a", reporting(&[], "tier=1"), fields(&["x"]));
+    bench.begin("b", selection(&[], "tier=2"), fields(&["x"]));
+    assert_eq!(bench.arrange(), ["follow all", "follow all"]);
+    bench.hear(1, Change::ListEnded);
+    bench.arrange();
+    let objects = *bench.followed.keys().last().unwrap();
+    for (name, of) in [("p", "1"), ("q", "2")] {
+        bench.hear(objects, Change::Changed(seen(name, 1, &tier(of))));
+    }
+    let mut change = |change: Change<SeenObject>| {
+        let mut words = bench.hear(1, change);
+        words.retain(|word| !word.ends_with("alive") && word != "arrange");
+        words
+    };
+    assert_eq!(change(Change::Changed(report("p", "p", 5))), ["a reported p"]);
+    assert!(change(Change::Changed(report("p", "p", 5))).is_empty(), "the same version is no news");
+    assert!(change(Change::Changed(report("q", "q", 6))).is_empty(), "b keeps its conditions on the objects");
+    assert!(change(Change::Changed(report("x", "x", 7))).is_empty(), "no object is known");
+    assert_eq!(change(Change::Changed(report("p", "former", 8))), ["a reported p"]);
+    assert_eq!(change(Change::Changed(report("p", "p", 9))), ["a reported p"]);
+    assert_eq!(change(Change::Deleted(report("p", "p", 10))), ["a reported p gone"]);
+    assert_eq!(change(Change::Changed(report("p", "p", 11))), ["a reported p"]);
+    change(Change::ListBegan);
+    assert_eq!(change(Change::ListEnded), ["a reported p gone"]);
+}
+
+#[test]
+fn conditions_left_on_an_object_are_orphans_once_it_has_reports() {
+    let mut bench = Bench::new();
+    bench.begin("a", reporting(&[], ""), fields(&["x"]));
+    bench.arrange();
+    bench.hear(1, Change::ListEnded);
+    bench.arrange();
+    let mut marked = seen("p", 1, &tier("1"));
+    marked.object.finalizers = Box::new([FINALIZER.into()]);
+    assert_eq!(bench.hear(2, Change::Changed(marked)), ["a seen p without report", "a alive", "orphan p"]);
+    let unmarked = bench.hear(2, Change::Changed(seen("q", 1, &tier("1"))));
+    assert_eq!(unmarked, ["a seen q without report"]);
+}
+
+#[test]
+fn a_target_is_as_alive_as_its_older_watch() {
+    let mut bench = Bench::new();
+    bench.begin("a", reporting(&[], ""), fields(&["x"]));
+    bench.arrange();
+    bench.hear(1, Change::ListEnded);
+    bench.arrange();
+    bench.now = bench.now + ALIVE_SPACING;
+    let told = bench.hear(2, Change::ListEnded);
+    assert_eq!(told, ["a listed", "a alive"]);
+    bench.now = bench.now + ALIVE_SPACING + ALIVE_SPACING;
+    assert!(bench.hear(2, Change::Bookmark).is_empty(), "the reports gave no sign");
+    assert_eq!(bench.hear(1, Change::Bookmark), ["a alive"]);
 }

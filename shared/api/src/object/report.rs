@@ -1,0 +1,238 @@
+//! The `DriftReport`: both conditions of one object, kept beside it.
+//!
+//! It is for kinds whose own status cannot keep the conditions. It belongs to its object by an ownerReference, and names
+//! it with its uid: a report of a former object with the same name says nothing about the present one. Nothing depends
+//! on a report, so that a lost one is written again by the next poll. Pure.
+
+use serde_json::{Value, json};
+
+use crate::condition::Conditions;
+use crate::identity::Uid;
+use crate::names::{REPORT_API_VERSION, REPORT_KIND};
+use crate::object::field_paths::FieldPaths;
+use crate::object::{LeanObject, ObjectId};
+use crate::resource_version::{ResourceVersion, VersionNumber};
+use crate::short_hash;
+
+/// Maximum length of an object's name in Kubernetes.
+const MAX_NAME: usize = 253;
+
+/// The state of an object's report in the cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReportState {
+    /// The report. `None` if there is none.
+    pub stored: Option<StoredReport>,
+    /// The version of the collection at which this was the state. `None` if a live read found no report.
+    pub current_at: Option<VersionNumber>,
+}
+
+/// A report in the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredReport {
+    /// Its own `metadata.uid`.
+    pub uid: Uid,
+    /// Its own `metadata.resourceVersion`.
+    pub resource_version: ResourceVersion,
+    /// The uid of the object that it is about.
+    pub object: Uid,
+}
+
+/// A report as it was seen, or its absence, with the conditions in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeenReport {
+    /// Its state.
+    pub state: ReportState,
+    /// Its conditions.
+    pub conditions: Conditions,
+}
+
+impl SeenReport {
+    /// Creates it from a DriftReport that was decoded with [`report_fields`].
+    #[must_use]
+    pub fn of(report: LeanObject) -> Self {
+        let object = report.view.open().pointer("/object/uid").and_then(Value::as_str).unwrap_or_default().into();
+        let LeanObject { id, resource_version, conditions, .. } = report;
+        let current_at = resource_version.number();
+        let stored = Some(StoredReport { uid: id.uid, resource_version, object });
+        Self { state: ReportState { stored, current_at }, conditions }
+    }
+
+    /// The absence of a report in this version of the collection. `None` for a live read.
+    #[must_use]
+    pub fn absent(current_at: Option<VersionNumber>) -> Self {
+        Self { state: ReportState { stored: None, current_at }, conditions: Conditions::default() }
+    }
+}
+
+impl ReportState {
+    /// Returns the report if it is about the object with this uid.
+    #[must_use]
+    pub fn about(&self, object: &Uid) -> Option<&StoredReport> {
+        self.stored.as_ref().filter(|report| report.object == *object)
+    }
+
+    /// Returns true if `self` is as new as `known`. A state without a version is older than any with one.
+    fn is_as_new_as(&self, known: &Self) -> bool {
+        self.current_at >= known.current_at
+    }
+}
+
+impl LeanObject {
+    /// Returns the object with the conditions of its report, in place of those in its status.
+    #[must_use]
+    pub fn with_report(self, SeenReport { state, conditions }: SeenReport) -> Self {
+        let is_of_it = state.about(&self.id.uid).is_some();
+        let conditions = if is_of_it { conditions } else { Conditions::default() };
+        Self { conditions, report: Some(Box::new(state)), ..self }
+    }
+
+    /// Returns the newer state of the object, with the newer state of its report. `None` if `known` has both. An object
+    /// whose response came without its report has the report that is known.
+    #[must_use]
+    pub fn joined_with(self, known: &Self) -> Option<Self> {
+        let Some(known_report) = &known.report else { return self.is_as_new_as(known).then_some(self) };
+        let is_new = self.is_object_as_new_as(known);
+        match &self.report {
+            Some(report) if is_new && report.is_as_new_as(known_report) => Some(self),
+            _ if is_new => Some(self.with_report_of(known)),
+            Some(report) if report.is_as_new_as(known_report) && report != known_report => {
+                Some(known.clone().with_report_of(&self))
+            }
+            _ => None,
+        }
+    }
+
+    /// Like [`Self::joined_with`], if the object is known at all.
+    #[must_use]
+    pub fn newer_than(self, known: Option<&Self>) -> Option<Self> {
+        match known {
+            Some(known) => self.joined_with(known),
+            None => Some(self),
+        }
+    }
+
+    fn with_report_of(self, other: &Self) -> Self {
+        Self { report: other.report.clone(), conditions: other.conditions.clone(), ..self }
+    }
+
+    pub(super) fn is_report_as_new_as(&self, known: &Self) -> bool {
+        match (&self.report, &known.report) {
+            (Some(report), Some(known)) => report.is_as_new_as(known),
+            (_, None) => true,
+            (None, Some(_)) => false,
+        }
+    }
+}
+
+/// The fields of a DriftReport that are kept, besides its conditions.
+#[must_use]
+pub fn report_fields() -> FieldPaths {
+    let mut fields = FieldPaths::default();
+    fields.insert(vec!["object".to_owned()]);
+    fields
+}
+
+/// Returns the name of an object's report: kind, group and name to read, and a hash that keeps names apart which are
+/// too long or differ in case.
+#[must_use]
+pub fn report_name(group: &str, kind: &str, name: &str) -> String {
+    let hash = format!("{:08x}", short_hash(&format!("{group}/{kind}/{name}")));
+    let group = if group.is_empty() { String::new() } else { format!("{group}.") };
+    let readable = format!("{kind}.{group}{name}").to_lowercase().replace(':', "-");
+    let end = readable.floor_char_boundary(MAX_NAME - hash.len() - 1);
+    format!("{}.{hash}", readable[..end].trim_end_matches(['.', '-']))
+}
+
+/// Returns a report without conditions, about an object of this version and kind.
+#[must_use]
+pub fn new_report(api_version: &str, kind: &str, id: &ObjectId) -> Value {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let object = json!({"apiVersion": api_version, "kind": kind, "name": &*id.name, "uid": &*id.uid});
+    json!({
+        "apiVersion": REPORT_API_VERSION,
+        "kind": REPORT_KIND,
+        "metadata": {
+            "name": report_name(group, kind, &id.name),
+            "namespace": id.namespace.as_deref(),
+            "ownerReferences": [object.clone()],
+        },
+        "object": object,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn object(version: u64) -> LeanObject {
+        let object = json!({"metadata": {"namespace": "n", "name": "o", "uid": "u",
+            "resourceVersion": version.to_string()}});
+        LeanObject::prune(&object, &FieldPaths::default())
+    }
+
+    fn report(version: u64, reason: &str) -> SeenReport {
+        let condition = json!({"type": "driftObserved", "status": "True", "reason": reason, "message": "m"});
+        let report = json!({"metadata": {"name": "r", "uid": "ru", "resourceVersion": version.to_string()},
+            "object": {"uid": "u"}, "status": {"conditions": [condition]}});
+        SeenReport::of(LeanObject::prune(&report, &report_fields()))
+    }
+
+    fn gone(version: u64) -> SeenReport {
+        SeenReport::absent(VersionNumber::of(&version.to_string()))
+    }
+
+    #[test]
+    fn a_report_is_named_by_its_object() {
+        let long = "x".repeat(253);
+        for (group, kind, name, expected) in [
+            ("rabbitmq.com", "Queue", "orders", "queue.rabbitmq.com.orders."),
+            ("", "Service", "web", "service.web."),
+            ("rbac.authorization.k8s.io", "Role", "system:Node", "role.rbac.authorization.k8s.io.system-node."),
+            ("g.example", "Ox", &long, "ox.g.example.xxx"),
+        ] {
+            let made = report_name(group, kind, name);
+            assert!(made.starts_with(expected) && made.len() <= MAX_NAME, "{made}");
+        }
+        let first = report_name("g.example", "Ox", "a:b");
+        assert_ne!(first, report_name("g.example", "Ox", "a-b"));
+        assert_eq!(first, report_name("g.example", "Ox", "a:b"));
+    }
+
+    #[test]
+    fn a_report_of_a_former_object_says_nothing() {
+        let mut former = report(7, "InSync");
+        former.state.stored.as_mut().unwrap().object = "former".into();
+        assert_eq!(object(5).with_report(former).conditions, Conditions::default());
+        assert!(object(5).with_report(report(7, "InSync")).conditions.observed.is_some());
+    }
+
+    proptest! {
+        /// Both watches and the responses of writes may bring their parts in any order.
+        #[test]
+        fn the_newest_of_both_parts_wins_in_any_order(parts in Just(vec![(1, 1), (2, 1), (2, 3), (4, 3), (4, 5)]).prop_shuffle()) {
+            let at = |(object_version, report_version): (u64, u64)| {
+                let report = if report_version == 5 { gone(5) } else { report(report_version, "InSync") };
+                object(object_version).with_report(report)
+            };
+            let mut known = at(parts[0]);
+            for part in &parts[1..] {
+                if let Some(joined) = at(*part).joined_with(&known) {
+                    prop_assert!(joined.is_as_new_as(&known));
+                    known = joined;
+                }
+            }
+            prop_assert_eq!(known, at((4, 5)));
+        }
+    }
+
+    #[test]
+    fn a_response_without_its_report_keeps_the_known_one() {
+        let known = object(5).with_report(report(7, "InSync"));
+        let joined = object(6).joined_with(&known).unwrap();
+        assert_eq!((joined.report, joined.conditions), (known.report.clone(), known.conditions.clone()));
+        assert_eq!(object(4).joined_with(&known), None);
+        assert_eq!(known.clone().joined_with(&object(6).with_report(report(7, "InSync"))), None);
+    }
+}

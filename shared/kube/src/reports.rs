@@ -1,0 +1,117 @@
+//! Reads and writes DriftReports: the conditions of objects whose own status cannot keep them.
+
+use drift_api::names::{REPORT_API_VERSION, REPORT_KIND, REPORT_PLURAL};
+use drift_api::object::report::{ReportState, SeenReport, new_report, report_fields, report_name};
+use drift_api::object::{LeanObject, ObjectId};
+use drift_api::resource_version::ResourceVersion;
+use json_patch::Patch;
+use kube::core::{ApiResource, GroupVersion};
+use serde_json::Value;
+
+use crate::client::{ObjectClient, ResolvedKind, WriteError};
+
+/// Message for a report that cannot be created because its own kind is not there.
+const NOT_INSTALLED: &str =
+    "the cluster has no driftreports.driftpoller.dev: apply the CustomResourceDefinition of the installation";
+
+/// Returns the kind of the reports.
+#[must_use]
+pub fn report_kind() -> ResolvedKind {
+    let version = REPORT_API_VERSION.parse::<GroupVersion>().unwrap_or_else(|_| GroupVersion::gv("", ""));
+    let resource = ApiResource::from_gvk_with_plural(&version.with_kind(REPORT_KIND), REPORT_PLURAL);
+    ResolvedKind { resource, namespaced: true }
+}
+
+/// Reads and writes the reports of one kind's objects.
+#[derive(Clone, Debug)]
+pub struct ReportClient {
+    objects: ObjectClient,
+    report: ResolvedKind,
+}
+
+impl ReportClient {
+    /// Creates a client that sends its requests like this one.
+    #[must_use]
+    pub fn new(objects: ObjectClient) -> Self {
+        Self { objects, report: report_kind() }
+    }
+
+    /// Reads the report of an object live, and attaches it.
+    ///
+    /// # Errors
+    /// Fails if the API server does not answer or refuses.
+    pub async fn attach(&self, kind: &ResolvedKind, object: LeanObject) -> Result<LeanObject, WriteError> {
+        let id = report_of(kind, &object.id, "");
+        let found = self.objects.find(&self.report, &id, &report_fields()).await?;
+        Ok(object.with_report(found.map_or_else(|| SeenReport::absent(None), SeenReport::of)))
+    }
+
+    /// Writes a patch to the report of `object`, whose state is `known`. A report that does not exist, or that is about a
+    /// former object of the same name, is written as a whole. Returns the object with its report after the write.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` if the report is not in that state.
+    pub async fn write(
+        &self,
+        kind: &ResolvedKind,
+        (object, known): (&LeanObject, &ReportState),
+        patch: Patch,
+    ) -> Result<LeanObject, WriteError> {
+        let (objects, fields) = (&self.objects, &report_fields());
+        let written = match &known.stored {
+            Some(report) if report.object == object.id.uid => {
+                let id = report_of(kind, &object.id, &report.uid);
+                // The report is gone. The object may well be there.
+                objects.patch(&self.report, &id, patch, fields).await.map_err(moved_if_gone)
+            }
+            Some(former) => {
+                let whole = self.whole(kind, object, &patch, Some(&former.resource_version))?;
+                let id = report_of(kind, &object.id, &former.uid);
+                objects.replace(&self.report, &id, &whole, fields).await.map_err(moved_if_gone)
+            }
+            None => {
+                let whole = self.whole(kind, object, &patch, None)?;
+                let id = report_of(kind, &object.id, "");
+                objects.create(&self.report, &id, &whole, fields).await.map_err(|error| match error {
+                    WriteError::Gone => WriteError::Refused(NOT_INSTALLED.to_owned()),
+                    error => error,
+                })
+            }
+        };
+        Ok(object.clone().with_report(SeenReport::of(written?)))
+    }
+
+    /// Deletes a report in the state in which it was read.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` if it is in another state.
+    pub async fn delete(&self, report: &LeanObject) -> Result<(), WriteError> {
+        self.objects.delete(&self.report, &report.id, &report.resource_version).await
+    }
+
+    /// Returns the whole report with a patch applied, in place of the stored `version`.
+    fn whole(
+        &self,
+        kind: &ResolvedKind,
+        object: &LeanObject,
+        patch: &Patch,
+        version: Option<&ResourceVersion>,
+    ) -> Result<Value, WriteError> {
+        let mut report = new_report(&kind.resource.api_version, &kind.resource.kind, &object.id);
+        json_patch::patch(&mut report, patch).map_err(|error| WriteError::Refused(error.to_string()))?;
+        if let Some(version) = version {
+            report["metadata"]["resourceVersion"] = version.to_string().into();
+        }
+        Ok(report)
+    }
+}
+
+/// Returns the identity of an object's report, which has this uid.
+fn report_of(kind: &ResolvedKind, id: &ObjectId, uid: &str) -> ObjectId {
+    let name = report_name(&kind.resource.group, &kind.resource.kind, &id.name);
+    ObjectId { namespace: id.namespace.clone(), name: (&*name).into(), uid: uid.into() }
+}
+
+fn moved_if_gone(error: WriteError) -> WriteError {
+    if matches!(error, WriteError::Gone) { WriteError::Moved } else { error }
+}

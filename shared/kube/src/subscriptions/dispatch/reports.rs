@@ -1,0 +1,202 @@
+//! The reports of objects whose conditions are kept beside them.
+//!
+//! One watch has the reports of all kinds. It is listed before the objects are, so that no object looks as if it had
+//! none. A report that changes later is delivered to the owner of its object.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::known::Role;
+use super::{Command, Dispatch, Effects, Followed, Member};
+use crate::client::KindName;
+use crate::reports::report_kind;
+use crate::subscriptions::ObjectEvent;
+use crate::watch::Change;
+use drift_api::collections::shared_text::SharedText;
+use drift_api::identity::Uid;
+use drift_api::object::report::{SeenReport, report_fields, report_name};
+use drift_api::object::{LeanObject, SeenObject};
+use drift_api::timing::moment::Moment;
+use drift_language::{ConditionsPlace, ObjectSelection};
+
+/// Namespace and name of a report.
+type Key = (Option<SharedText>, SharedText);
+
+/// The reports, and the collections that are followed for them.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    pub(super) collections: BTreeMap<Option<String>, Followed>,
+    known: HashMap<Key, KnownReport>,
+}
+
+#[derive(Debug)]
+struct KnownReport {
+    /// The last list that had it, or after which it was reported.
+    list: u32,
+    seen: SeenReport,
+}
+
+impl Reports {
+    /// Returns the object with its report.
+    pub(super) fn attach(&self, kind: &KindName, object: LeanObject) -> LeanObject {
+        let name = report_name(&kind.group, &kind.kind, &object.id.name);
+        let known = self.known.get(&(object.id.namespace.clone(), (&*name).into()));
+        let seen = known.map_or_else(|| SeenReport::absent(None), |known| known.seen.clone());
+        object.with_report(seen)
+    }
+
+    /// The collections with the reports of a selection.
+    pub(super) fn of<'r>(&'r self, selection: &'r ObjectSelection) -> impl Iterator<Item = &'r Followed> {
+        let is_its = |namespace: &Option<String>| {
+            let is_inside = |namespace: &String| selection.namespaces.contains(namespace);
+            selection.namespaces.is_empty() || namespace.as_ref().is_none_or(is_inside)
+        };
+        let is_kept = keeps_reports(selection);
+        self.collections.iter().filter(move |(namespace, _)| is_kept && is_its(namespace)).map(|(_, followed)| followed)
+    }
+
+    /// Returns true if the reports of a selection are known.
+    pub(super) fn are_listed_for(&self, selection: &ObjectSelection) -> bool {
+        !keeps_reports(selection)
+            || (!self.collections.is_empty() && self.of(selection).all(|followed| followed.is_listed))
+    }
+
+    fn find(&self, number: usize) -> Option<Option<String>> {
+        let mut collections = self.collections.iter();
+        collections.find(|(_, followed)| followed.number == number).map(|(namespace, _)| namespace.clone())
+    }
+
+    /// Removes the reports of a namespace, or of all, that this list lacks.
+    fn take_missing(&mut self, namespace: Option<&str>, list: u32) -> Vec<SeenReport> {
+        let is_here = |(space, _): &Key| namespace.is_none() || space.as_deref() == namespace;
+        let gone = self.known.extract_if(|key, known| is_here(key) && known.list != list);
+        gone.map(|(_, known)| known.seen).collect()
+    }
+}
+
+/// Returns true if a selection keeps the conditions of its objects in reports.
+pub(super) fn keeps_reports(selection: &ObjectSelection) -> bool {
+    selection.conditions == ConditionsPlace::Report
+}
+
+impl Dispatch {
+    /// Applies a change of a collection of reports. Returns false if the number is of no such collection.
+    pub(super) fn hear_reports(
+        &mut self,
+        number: usize,
+        change: &Change<SeenObject>,
+        now: Moment,
+        effects: &mut Effects,
+    ) -> bool {
+        let Some(namespace) = self.reports.find(number) else { return false };
+        let Some(followed) = self.reports.collections.get_mut(&namespace) else { return false };
+        if matches!(change, Change::Changed(_) | Change::Deleted(_) | Change::ListEnded | Change::Bookmark) {
+            (followed.signed_at, followed.trouble) = (Some(now), None);
+        }
+        let list = followed.list;
+        match change {
+            Change::Connected => followed.trouble = None,
+            Change::Failing(text) => followed.trouble = Some(text.clone()),
+            Change::ListBegan => {
+                self.last_list = self.last_list.wrapping_add(1);
+                followed.list = self.last_list;
+            }
+            Change::Found(seen, _) | Change::Changed(seen) => self.take_in_report(seen, list, effects),
+            Change::Deleted(seen) => {
+                let key = key_of(&seen.object);
+                if let Some(known) = self.reports.known.remove(&key) {
+                    let at = seen.object.resource_version.number();
+                    self.tell_of_report(&known.seen, &SeenReport::absent(at), effects);
+                }
+            }
+            Change::ListEnded => {
+                followed.is_listed = true;
+                for gone in self.reports.take_missing(namespace.as_deref(), list) {
+                    self.tell_of_report(&gone, &SeenReport::absent(gone.state.current_at), effects);
+                }
+                effects.commands.push(Command::Arrange);
+            }
+            Change::Bookmark => {}
+        }
+        self.tell_of_reports(effects);
+        true
+    }
+
+    fn take_in_report(&mut self, seen: &SeenObject, list: u32, effects: &mut Effects) {
+        let key = key_of(&seen.object);
+        let seen = SeenReport::of(seen.object.clone());
+        let before = self.reports.known.insert(key, KnownReport { list, seen: seen.clone() });
+        if before.as_ref().is_none_or(|before| before.seen.state != seen.state) {
+            if let Some(before) = before.filter(|before| object_of(&before.seen) != object_of(&seen)) {
+                self.tell_of_report(&before.seen, &seen, effects);
+            }
+            self.tell_of_report(&seen, &seen, effects);
+        }
+    }
+
+    /// Delivers the present state of a report to the owner of the object that `about` is about.
+    fn tell_of_report(&self, about: &SeenReport, present: &SeenReport, effects: &mut Effects) {
+        let Some(uid) = object_of(about) else { return };
+        let recipients = self.watches.values().filter_map(|watch| watch.known.told(uid)).flat_map(|told| told.iter());
+        for (target, _) in recipients.filter(|(target, role)| *role == Role::Owner && self.reports_to(target)) {
+            let event = ObjectEvent::Reported(uid.clone(), Box::new(present.clone()));
+            effects.words.push((target.clone(), event));
+        }
+    }
+
+    fn reports_to(&self, target: &Arc<str>) -> bool {
+        self.members.get(target).is_some_and(|member| keeps_reports(&member.subscriber.selection))
+    }
+
+    /// Notifies the targets with reports about changes of their watches, and of trouble also those that wait for the
+    /// list of the reports.
+    fn tell_of_reports(&mut self, effects: &mut Effects) {
+        let its = self.members.values().filter(|member| keeps_reports(&member.subscriber.selection));
+        let keys: BTreeSet<_> = its.map(|member| member.key.clone()).collect();
+        keys.iter().for_each(|key| self.tell_of_watch(key, effects));
+        let waiting = self.members.values_mut().filter(|member| !member.is_arranged);
+        for member in waiting.filter(|member| keeps_reports(&member.subscriber.selection)) {
+            let trouble = self.reports.of(&member.subscriber.selection).find_map(|followed| followed.trouble.clone());
+            member.note_trouble(trouble.map(|text| trouble_with_reports(&text)), effects);
+        }
+    }
+
+    /// Follows the reports in the namespaces that need them.
+    pub(super) fn arrange_reports(&mut self, commands: &mut Vec<Command>) {
+        let is_active = |member: &&Member| self.active.contains_key(&member.subscriber.target);
+        let members = self.members.values().filter(is_active).map(|member| &member.subscriber.selection);
+        let mut namespaces = BTreeSet::new();
+        for selection in members.filter(|selection| keeps_reports(selection)) {
+            if selection.namespaces.is_empty() {
+                namespaces.insert(None);
+            }
+            namespaces.extend(selection.namespaces.iter().cloned().map(Some));
+        }
+        if namespaces.contains(&None) {
+            namespaces = BTreeSet::from([None]);
+        }
+        let before = std::mem::take(&mut self.reports.collections);
+        let of_all = (&report_kind(), &report_fields());
+        self.reports.collections = self.follow(of_all, namespaces, (before, false), commands);
+        let Self { reports: Reports { collections, known }, .. } = self;
+        let is_followed = |space: &Option<SharedText>| {
+            collections.keys().any(|one| one.is_none() || one.as_deref() == space.as_deref())
+        };
+        known.retain(|(space, _), _| is_followed(space));
+    }
+}
+
+/// Says that the reports cannot be watched.
+pub(super) fn trouble_with_reports(text: &str) -> String {
+    let hint =
+        if text.starts_with("404") { ", apply the CustomResourceDefinition driftreports.driftpoller.dev" } else { "" };
+    format!("cannot watch driftreports: {text}{hint}")
+}
+
+fn key_of(report: &LeanObject) -> Key {
+    (report.id.namespace.clone(), report.id.name.clone())
+}
+
+fn object_of(seen: &SeenReport) -> Option<&Uid> {
+    seen.state.stored.as_ref().map(|report| &report.object)
+}
