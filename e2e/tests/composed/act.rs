@@ -19,19 +19,19 @@ use drift_controller::engine::corrections::outcome::{Doubt, StepOutcome, Uncerta
 use drift_controller::engine::execution::{Event, Failure, Operation, Purpose, Sending, Write};
 use drift_controller::engine::rendering::http::Rendering;
 use drift_controller::engine::rendering::secrets::{AvailableSecrets, ObjectSecrets};
-use drift_controller::engine::rendering::{Reply, Request, Requests};
+use drift_controller::engine::rendering::{ApiRefusal, NudgeReply, Reply, Request, Requests};
 use drift_language::{HttpRequest, SecretValues, Target};
 use drift_systems::{HttpFailure, HttpReply, ReplyBody, SystemFailure};
 use http::{HeaderMap, Method, StatusCode};
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::api_server::{ApiServer, Refusal};
+use crate::api_server::{ApiServer, Refusal, seen_report};
 use crate::calls::{Clock, Scene, call};
 use crate::job_acting::{Asked, JobActing};
 use crate::ledger::Sent;
 use crate::outside::{Fault, resource_of};
-use crate::targets::{Text, key_of, secrets};
+use crate::targets::{Text, key_of, named, secrets};
 
 /// An operation for an object in its newest known state.
 type Work = (Box<LeanObject>, Operation);
@@ -138,7 +138,12 @@ impl Acting {
 
     fn read(&self, known: &LeanObject, fault: Fault, scene: &mut Scene<'_>) -> Event {
         let read = call(fault, scene.api, |api| Ok(api.read(&known.id.name, &known.id.uid)));
-        let live = read.map(|live| live.map(|live| Box::new(self.lean(&live).read_after(known))));
+        let lean = |live: Value| {
+            let live = self.lean(&live);
+            let live = if known.report.is_some() { scene.api.with_report(live) } else { live };
+            Box::new(live.read_after(known))
+        };
+        let live = read.map(|live| live.map(lean));
         Event::Read(live.map_err(|_| "no answer".to_owned()))
     }
 
@@ -153,6 +158,7 @@ impl Acting {
         let asked = Asked { object, correction, text: self.text, target: &self.target, decided_at: self.decided_at };
         let request = match &sending.request {
             Request::Http { request, .. } => request,
+            Request::Nudge(patch) => return Some(Reply::Nudge(nudge(object, patch, (self, fault), scene))),
             Request::Job(job, step) => {
                 let acting = self.job.get_or_insert_with(|| JobActing::new((**job).clone()));
                 let reply = acting.send(*step, asked, fault, scene);
@@ -240,14 +246,18 @@ impl Acting {
     ) -> Result<LeanObject, Failure> {
         let id = &object.id;
         let patch = patch.ok_or(Failure::Moved)?;
-        let current = scene.api.objects.get(&*id.name).cloned();
-        let written = call(fault, scene.api, |api| api.patch(&id.name, &patch, status));
+        let is_reported = status && object.report.is_some();
+        let current = if is_reported { &scene.api.reports } else { &scene.api.objects }.get(&*id.name).cloned();
+        let written = call(fault, scene.api, |api| match is_reported {
+            true => api.patch_report(object, &patch).map(|report| object.clone().with_report(seen_report(&report))),
+            false => api.patch(&id.name, &patch, status).map(|written| self.lean(&written)),
+        });
         if status {
-            scene.ledger.note_status(&id.uid, current.as_ref(), scene.api);
+            scene.ledger.note_status(object, current.as_ref(), scene.api);
         } else {
             scene.ledger.note_finalizer(&id.uid, current.as_ref(), scene.api);
         }
-        written.map(|written| self.lean(&written)).map_err(|refusal| match refusal {
+        written.map_err(|refusal| match refusal {
             Refusal::Moved => Failure::Moved,
             Refusal::Gone => Failure::Gone,
             Refusal::Refused => Failure::Refused("a missing right".to_owned()),
@@ -257,6 +267,33 @@ impl Acting {
 
     fn lean(&self, object: &Value) -> LeanObject {
         LeanObject::prune(object, &self.target.all_fields)
+    }
+}
+
+/// Writes the nudge of the object's operator, which then makes the resource as the object says.
+fn nudge(object: &LeanObject, patch: &Value, (acting, fault): (&Acting, Fault), scene: &mut Scene<'_>) -> NudgeReply {
+    let (name, uid) = (&*object.id.name, &*object.id.uid);
+    let (target, outside, ledger) = (&acting.target, &mut *scene.outside, &mut *scene.ledger);
+    ledger.ensure(target.correct.mode.corrects(), || format!("a nudge of a target that only observes: of {uid}"));
+    let nudged = call(fault, scene.api, |api| {
+        let live = api.read(name, uid).ok_or(Refusal::Moved)?;
+        api.edit(name, |object| {
+            object["metadata"]["annotations"]["wake"] = patch["metadata"]["annotations"]["wake"].clone()
+        });
+        // An operator does not fight for a resource that another object names.
+        let names = |object: &&Value| object["spec"]["resource"] == live["spec"]["resource"];
+        let is_alone = api.objects.values().filter(names).count() == 1;
+        let healed = named(&live, target.scope.id).filter(|_| is_alone);
+        if let (Some(key), Some(value)) = (healed, live["spec"]["value"].as_i64()) {
+            outside.make(&key, value, &[]);
+            outside.resources.entry(key).and_modify(|resource| resource.value = value);
+        }
+        api.read(name, uid).ok_or(Refusal::Gone)
+    });
+    match nudged {
+        Ok(object) => NudgeReply::Taken(Box::new(acting.lean(&object))),
+        Err(Refusal::Moved) => NudgeReply::OfAnother,
+        Err(_) => NudgeReply::Refused(ApiRefusal { status: None, sentence: "no answer".to_owned(), retry_after: None }),
     }
 }
 

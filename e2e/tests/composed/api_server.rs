@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use drift_api::object::LeanObject;
+use drift_api::object::report::{SeenReport, new_report, report_fields};
 use json_patch::{AddOperation, Patch, PatchOperation, ReplaceOperation};
 use serde_json::{Value, json};
 
@@ -24,6 +26,10 @@ pub(crate) struct ApiServer {
     pub(crate) objects: BTreeMap<String, Value>,
     /// Watch events in order: the object, and true if it is deleted.
     pub(crate) log: Vec<(Value, bool)>,
+    /// The reports of the objects, by the name of their object.
+    pub(crate) reports: BTreeMap<String, Value>,
+    /// The events of their watch, like those of the objects.
+    pub(crate) report_log: Vec<(Value, bool)>,
     version: u64,
     created: u64,
     pub(crate) jobs: Jobs,
@@ -89,6 +95,82 @@ impl ApiServer {
         self.objects.get(name).filter(|object| object["metadata"]["uid"] == uid).cloned()
     }
 
+    /// Applies a JSON Patch to the report of an object in its known state, or writes a whole report.
+    pub(crate) fn patch_report(&mut self, known: &LeanObject, patch: &Patch) -> Result<Value, Refusal> {
+        let name = &*known.id.name;
+        let stored = known.report.as_ref().and_then(|report| report.stored.as_ref());
+        if self.refuses_status {
+            return Err(Refusal::Refused);
+        }
+        let before = self.reports.get(name).cloned();
+        let version = before.as_ref().map(|report| report["metadata"]["resourceVersion"].clone());
+        let mut after = match stored {
+            Some(report) if report.object == known.id.uid => before.clone().ok_or(Refusal::Moved)?,
+            // A report of a former object is replaced in the version in which it was read.
+            _ if version != stored.map(|report| json!(report.resource_version.to_string())) => {
+                return Err(Refusal::Moved);
+            }
+            _ => {
+                self.created += 1;
+                let mut whole = new_report("demo.driftpoller.dev/v1", "Thing", &known.id);
+                whole["metadata"]["uid"] = match &before {
+                    Some(before) => before["metadata"]["uid"].clone(),
+                    None => json!(format!("report-{name}-{}", self.created)),
+                };
+                whole
+            }
+        };
+        apply(&mut after, patch).map_err(|()| Refusal::Moved)?;
+        if before.as_ref() != Some(&after) {
+            self.store_report(name, after.clone());
+        }
+        Ok(self.reports.get(name).cloned().unwrap_or(after))
+    }
+
+    /// Changes a report as a person with all rights, or deletes it.
+    pub(crate) fn edit_report(&mut self, name: &str, change: impl FnOnce(&mut Value) -> bool) {
+        let Some(before) = self.reports.get(name) else { return };
+        let mut after = before.clone();
+        if !change(&mut after) {
+            self.delete_report(name);
+        } else if after != *before {
+            self.store_report(name, after);
+        }
+    }
+
+    /// Deletes the reports whose object is gone, some time after it.
+    pub(crate) fn collect_garbage(&mut self) {
+        let is_owned = |report: &Value| {
+            self.objects
+                .values()
+                .any(|object| object["metadata"]["uid"] == report["metadata"]["ownerReferences"][0]["uid"])
+        };
+        let left: Vec<String> =
+            self.reports.iter().filter(|(_, report)| !is_owned(report)).map(|(name, _)| name.clone()).collect();
+        left.iter().for_each(|name| self.delete_report(name));
+    }
+
+    pub(crate) fn delete_report(&mut self, name: &str) {
+        if let Some(mut report) = self.reports.remove(name) {
+            self.version += 1;
+            report["metadata"]["resourceVersion"] = json!(self.version.to_string());
+            self.report_log.push((report, true));
+        }
+    }
+
+    fn store_report(&mut self, name: &str, mut report: Value) {
+        self.version += 1;
+        report["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.reports.insert(name.to_owned(), report.clone());
+        self.report_log.push((report, false));
+    }
+
+    /// Attaches the report of an object as it is now.
+    pub(crate) fn with_report(&self, object: LeanObject) -> LeanObject {
+        let report = self.reports.get(&*object.id.name).map(seen_report);
+        object.with_report(report.unwrap_or_else(|| SeenReport::absent(None)))
+    }
+
     /// Applies a JSON Patch to the object's status, or to everything except its status.
     pub(crate) fn patch(&mut self, name: &str, patch: &Patch, status: bool) -> Result<Value, Refusal> {
         let before = self.objects.get(name).ok_or(Refusal::Gone)?.clone();
@@ -125,6 +207,11 @@ impl ApiServer {
         }
         self.log.push((object, gone));
     }
+}
+
+/// Returns the report as the programs read it.
+pub(crate) fn seen_report(report: &Value) -> SeenReport {
+    SeenReport::of(LeanObject::prune(report, &report_fields()))
 }
 
 fn bump_generation(object: &mut Value) {

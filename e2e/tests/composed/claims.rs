@@ -101,7 +101,12 @@ impl Claims {
         let status = CorrectionStatus::parse(note["message"].as_str().unwrap_or_default());
         match note["reason"].as_str().unwrap_or_default() {
             "IdentityTaken" | "IdentityContested" => {
-                self.refused.insert(uid.clone(), (status.text, status.correction));
+                // The note from before a move stays until the controller writes another one.
+                let is_of_former =
+                    |(text, correction): &(String, u64)| text.is_empty() && *correction == status.correction;
+                if !self.refused.get(uid).is_some_and(is_of_former) {
+                    self.refused.insert(uid.clone(), (status.text, status.correction));
+                }
             }
             // If the object was edited in the meantime, the report is about its former resource.
             "IdentityFree" if note["observedGeneration"] == object["metadata"]["generation"] => {

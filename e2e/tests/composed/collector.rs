@@ -13,7 +13,7 @@ use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::finalizer_patches::release_patch;
 use drift_kube::cleanup::{Duty, Judgement, LookEnd, Schedule, Stage};
 use drift_kube::subscriptions::Orphan;
-use drift_kube::{KindName, SweepSettings, UnderWay};
+use drift_kube::{Configuration, KindName, SweepSettings, UnderWay};
 use json_patch::Patch;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ use crate::watch::Watch;
 use crate::world::Who;
 
 /// Time for which the conditions of an unselected object stay.
-const KEPT_FOR: Duration = Duration::from_secs(600);
+pub(crate) const KEPT_FOR: Duration = Duration::from_secs(600);
 
 /// The clean-up of one program.
 pub(crate) struct Collector {
@@ -54,6 +54,11 @@ impl Collector {
             Who::Controller => (&[Mark::Finalizer, Mark::Corrected], conditions.with_finalizers()),
         };
         Self { published: Arc::default(), marks, schedule: Schedule::new(settings) }
+    }
+
+    /// Returns the targets by their ConfigMaps.
+    pub(crate) fn configuration(&self) -> &Configuration {
+        &self.published.configuration
     }
 
     /// Accepts the targets by their ConfigMaps, and the notes on the Lease.

@@ -12,7 +12,7 @@ use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::claim::Action;
 use drift_controller::engine::corrections::correction::Correction;
-use drift_language::{Target, TargetState};
+use drift_language::{Destination, Target, TargetState};
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
@@ -185,6 +185,8 @@ impl Decisions {
         let names = |object: &Value| {
             let is_allowed = object["spec"]["forbidden"] == false || owns(object).as_deref() == Some(resource);
             let owner = owner(object, active.iter().map(|target| &**target));
+            // The operator of an object that is only nudged owns its resource, not the object.
+            let owner = owner.filter(|owner| !matches!(owner.correct.destination, Some(Destination::Nudge(_))));
             let named = owner.and_then(|owner| named(object, owner.scope.id));
             named.as_deref() == Some(resource) && is_allowed && !gives_up(object, resource)
         };

@@ -15,7 +15,7 @@ use crate::known::PLAIN;
 use crate::outside::{Answers, FAULTS, Fault};
 use crate::random::Random;
 use crate::targets::{KEYLESS, NAMES, Text, key_in};
-use crate::watch::uid_of;
+use crate::watch::{Which, uid_of};
 use crate::world::{Who, World};
 
 /// Names of the objects. Random histories use the first two.
@@ -46,6 +46,7 @@ pub(crate) enum Event {
     Advance(Who, u8),
     Attend(Who),
     Deliver(Who, u8),
+    DeliverReports(Who, u8),
     Repeat(Who, u8),
     List(Who),
     Configure(Who),
@@ -128,6 +129,11 @@ pub(crate) enum Event {
     StripFinalizer {
         object: usize,
     },
+    /// A person deletes the report of an object, or removes a condition from it, or all that it says.
+    SpoilReport {
+        object: usize,
+        how: u8,
+    },
     /// Restores an earlier verdict.
     Replay {
         object: usize,
@@ -195,7 +201,8 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Step(who, index, fault) => world.step(who, usize::from(index), fault),
         Event::Advance(who, steps) => (0..steps).for_each(|_| world.step(who, 0, Fault::None)),
         Event::Attend(who) => world.attend(who),
-        Event::Deliver(who, events) => world.deliver(who, usize::from(events)),
+        Event::Deliver(who, events) => world.deliver(who, Which::Objects, usize::from(events)),
+        Event::DeliverReports(who, events) => world.deliver(who, Which::Reports, usize::from(events)),
         Event::Repeat(who, events) => world.repeat(who, usize::from(events)),
         Event::List(who) => world.list(who),
         Event::Configure(who) => world.configure(who),
@@ -205,7 +212,13 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Renew => world.renew(),
         Event::Pass(seconds) => world.pass(u64::from(seconds)),
         Event::Rest => world.rest(),
-        Event::Target { target, text: Some(text) } => drop(world.documents.insert(NAMES[target], text)),
+        Event::Target { target, text: Some(text) } => {
+            let before = world.documents.insert(NAMES[target], text);
+            if before.is_some_and(|before| before.reports != text.reports) {
+                // What it left in the former place is cleaned up, as that of a removed target.
+                world.ledger.target_gone.extend(world.api.objects.values().map(uid_of));
+            }
+        }
         Event::Target { target, text: None } => drop(remove(world, NAMES[target])),
         Event::State { who, target, state } => world.govern(who, NAMES[target], state),
         Event::Absence { target, seconds } => absence(world, NAMES[target], seconds),
@@ -295,6 +308,16 @@ fn edit(world: &mut World, event: &Event) {
         }),
         Event::Approve { object } => approve(world, OBJECTS[object]),
         Event::Replay { object } => replay(world, OBJECTS[object]),
+        Event::SpoilReport { object, how } => world.api.edit_report(OBJECTS[object], |report| {
+            let conditions = report["status"]["conditions"].as_array_mut();
+            match how {
+                0 => return false,
+                1 => report["status"] = Value::Null,
+                2 => report["object"]["uid"] = json!("another"),
+                _ => conditions.into_iter().for_each(|all| all.retain(|entry| entry["type"] != DRIFT_OBSERVED)),
+            }
+            true
+        }),
         _ => {}
     }
 }

@@ -212,7 +212,16 @@ fn vary_some(events: &mut Vec<Event>, ending: Ending, mut random: Random) {
             text.for_each = random.one_in(3);
             text.publishes = random.one_in(2);
             text.lists = random.one_in(2);
+            text.reports = random.one_in(3);
         }
+    }
+    for _ in 0..random.below(8) {
+        let at = usize::from(random.below(255)) % events.len();
+        let who = if random.one_in(2) { Who::Poller } else { Who::Controller };
+        let object = usize::from(random.below(2));
+        let spoiled = Event::SpoilReport { object, how: random.below(4) };
+        let event = if random.one_in(2) { spoiled } else { Event::DeliverReports(who, 1 + random.below(4)) };
+        events.insert(at, event);
     }
     for _ in 0..random.below(8) {
         let at = usize::from(random.below(255)) % events.len();

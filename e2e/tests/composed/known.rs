@@ -33,6 +33,7 @@ pub(crate) const PLAIN: Text = Text {
     publishes: false,
     lists: false,
     by_job: false,
+    reports: false,
 };
 
 /// Returns a history in which both programs have the first target, followed by these events.

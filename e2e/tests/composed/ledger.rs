@@ -29,6 +29,7 @@ use crate::decisions::{Decided, Decisions};
 use crate::job_acting::Asked;
 use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
+use crate::poller::kept;
 use crate::replacements;
 use crate::targets::{KEYLESS, key_claimed, key_of, named, owner};
 use crate::watch::uid_of;
@@ -78,7 +79,7 @@ impl Ledger {
         self.violation.get_or_insert(what.into());
     }
 
-    fn ensure(&mut self, holds: bool, what: impl FnOnce() -> String) {
+    pub(crate) fn ensure(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
             self.violate(what());
         }
@@ -161,7 +162,7 @@ impl Ledger {
         current: Option<&Value>,
         api: &ApiServer,
     ) {
-        let Some((old, new)) = self.landed(&before.id.uid, current, api, DRIFT_OBSERVED) else { return };
+        let Some((old, new)) = self.landed(before, current, api, DRIFT_OBSERVED) else { return };
         self.note_true_word(&before.id.uid);
         let tag = condition.message.tag().unwrap_or_default();
         let evidence = |drifted| (before.id.uid.clone(), tag.desired_hash, tag.correction, drifted);
@@ -181,7 +182,8 @@ impl Ledger {
         let is_answer = tag.polled == answered || needs_no_poll || tag.polled.is_none_or(is_polled);
         self.ensure(is_answer, || format!("a request is answered without a poll: of {}", before.id.uid));
         let generation = old["metadata"]["generation"].as_i64();
-        self.ensure(generation == condition.observed_generation, || {
+        // No write of a report can test the generation of its object.
+        self.ensure(before.report.is_some() || generation == condition.observed_generation, || {
             format!("a verdict lands on another generation: {generation:?} and {:?}", condition.observed_generation)
         });
         let time = |object: &Value| entry(object, DRIFT_OBSERVED).map(|entry| entry["lastTransitionTime"].clone());
@@ -190,10 +192,16 @@ impl Ledger {
     }
 
     /// Records a status write attempt of the controller.
-    pub(crate) fn note_status(&mut self, uid: &Uid, current: Option<&Value>, api: &ApiServer) {
-        let Some((old, new)) = self.landed(uid, current, api, DRIFT_CORRECTED) else { return };
+    pub(crate) fn note_status(&mut self, object: &LeanObject, current: Option<&Value>, api: &ApiServer) {
+        let uid = &object.id.uid;
+        let Some((old, new)) = self.landed(object, current, api, DRIFT_CORRECTED) else { return };
         let moved = owns(&old).zip(owns(&new)).filter(|(old, new)| old != new);
         self.ensure(moved.is_none(), || format!("a claim moves to another resource: that of {uid}, {moved:?}"));
+        if object.report.is_some() {
+            // A lost report is written anew, and nothing depends on its number.
+            let owned = owns(&new);
+            return self.ensure(owned.is_none(), || format!("a report has a claim: that of {uid}, {owned:?}"));
+        }
         let message = |object: &Value| entry(object, DRIFT_CORRECTED).map(|entry| entry["message"].clone());
         let Some(message) = message(&new) else { return };
         let correction = CorrectionStatus::parse(message.as_str().unwrap_or_default()).correction;
@@ -233,18 +241,32 @@ impl Ledger {
         self.ensure(hit == *meant, || format!("a write for {meant} lands on {hit}"));
     }
 
-    /// Returns the change of a successful write for an object. Only the program's own entry may change.
-    fn landed(&mut self, uid: &Uid, current: Option<&Value>, api: &ApiServer, own: &str) -> Option<(Value, Value)> {
-        let old = current?;
-        let new = api.objects.get(old["metadata"]["name"].as_str()?)?;
+    /// Returns the change of a successful write for an object, or for its report. Only the program's own entry may change.
+    fn landed(
+        &mut self,
+        object: &LeanObject,
+        current: Option<&Value>,
+        api: &ApiServer,
+        own: &str,
+    ) -> Option<(Value, Value)> {
+        let uid = &object.id.uid;
+        let new = kept(object, api)?;
+        let old = current.cloned().or_else(|| object.report.is_some().then_some(Value::Null))?;
         if old["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"] {
             return None;
         }
         self.writes += 1;
-        self.check_uid(uid, old);
-        let others_same = without(old, own) == without(new, own);
+        if object.report.is_some() {
+            self.ensure(new["object"]["uid"] == **uid, || format!("a report of {uid} lands on another"));
+            if old["object"]["uid"] != **uid {
+                return Some((Value::Null, new.clone()));
+            }
+        } else {
+            self.check_uid(uid, &old);
+        }
+        let others_same = without(&old, own) == without(new, own);
         self.ensure(others_same, || format!("a write of {own} changes something else"));
-        Some((old.clone(), new.clone()))
+        Some((old, new.clone()))
     }
 
     /// Records a request that is sent for the object, in its state at the decision.

@@ -14,6 +14,7 @@ use drift_api::condition::{Condition, ConditionKind, ConditionStatus, DesiredHas
 use drift_api::identity::Uid;
 use drift_api::names::DRIFT_OBSERVED;
 use drift_api::object::LeanObject;
+use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::object_view::OpenView;
 use drift_api::timing::moment::Moment;
 use drift_api::unwritten::UnwrittenWord;
@@ -37,7 +38,7 @@ use drift_systems::HttpReply;
 use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::api_server::{ApiServer, Refusal};
+use crate::api_server::{ApiServer, Refusal, seen_report};
 use crate::calls::{Clock, Scene, call};
 use crate::governing::States;
 use crate::outside::{Fault, resource_of};
@@ -307,16 +308,21 @@ impl Poller {
             }
             (Step::Write(update), _) => {
                 // A sent write takes effect even if its sender no longer waits.
-                let (outcome, object) = send(&update, fault, scene);
                 let fields = self.targets.get(task.target).map(|at_work| at_work.target.poll_fields.clone());
-                let object = object.map(|object| LeanObject::prune(&object, &fields.unwrap_or_default()));
+                let (outcome, object) = send(&update, &fields.unwrap_or_default(), fault, scene);
+                let object = object.map(|object| object.read_after(&update.object));
                 let ended = EndedWrite { before: update.object, object, outcome };
                 task.step = Step::Ended(Input::WriteEnded(Box::new(ended)));
                 self.tasks.push(task);
             }
             (Step::ReadAnew(known), Some(at_work)) => {
                 let live = scene.api.read(&known.id.name, &known.id.uid);
-                let live = live.map(|object| Box::new(LeanObject::prune(&object, &at_work.target.poll_fields)));
+                let lean = |object: Value| {
+                    let object = LeanObject::prune(&object, &at_work.target.poll_fields);
+                    let object = if known.report.is_some() { scene.api.with_report(object) } else { object };
+                    Box::new(object.read_after(&known))
+                };
+                let live = live.map(lean);
                 task.step = Step::Ended(Input::ReadAnew(live));
                 self.tasks.push(task);
             }
@@ -414,23 +420,43 @@ fn judge(
 }
 
 /// Sends the patch, and after a conflict the live read that follows.
-fn send(update: &Update, fault: Fault, scene: &mut Scene<'_>) -> (WriteOutcome, Option<Value>) {
+fn send(
+    update: &Update,
+    fields: &FieldPaths,
+    fault: Fault,
+    scene: &mut Scene<'_>,
+) -> (WriteOutcome, Option<LeanObject>) {
     let Update { object: before, patch } = update;
     let api: &mut ApiServer = scene.api;
-    let current = api.objects.get(&*before.id.name).cloned();
+    let lean = |object: &Value| LeanObject::prune(object, fields);
+    let is_reported = before.report.is_some();
     let refusal =
         write_attempts::Refusal { sentence: "a missing right".to_owned(), word: UnwrittenWord::RightsMissing };
-    let written = call(fault, api, |api| api.patch(&before.id.name, patch, true));
+    let current = kept(before, api).cloned();
+    let written = call(fault, api, |api| match is_reported {
+        true => api.patch_report(before, patch).map(|report| before.clone().with_report(seen_report(&report))),
+        false => api.patch(&before.id.name, patch, true).map(|object| lean(&object)),
+    });
     if let Some(condition) = condition_in(patch) {
         scene.ledger.note_verdict(before, &condition, current.as_ref(), scene.api);
     }
     match written {
         Ok(object) => (WriteOutcome::Written, Some(object)),
-        Err(Refusal::Moved) => (WriteOutcome::Moved, scene.api.read(&before.id.name, &before.id.uid)),
+        Err(Refusal::Moved) => {
+            let live = scene.api.read(&before.id.name, &before.id.uid).map(|object| lean(&object));
+            let live = live.map(|live| if is_reported { scene.api.with_report(live) } else { live });
+            (WriteOutcome::Moved, live)
+        }
         Err(Refusal::Gone) => (WriteOutcome::Gone, None),
         Err(Refusal::Refused) => (WriteOutcome::Refused(refusal), None),
         Err(Refusal::Unavailable) => (WriteOutcome::Unavailable, None),
     }
+}
+
+/// Returns where the conditions of an object are kept: itself, or its report.
+pub(crate) fn kept<'a>(object: &LeanObject, api: &'a ApiServer) -> Option<&'a Value> {
+    let name = &*object.id.name;
+    if object.report.is_some() { api.reports.get(name) } else { api.objects.get(name) }
 }
 
 /// Returns the condition `driftObserved` that a patch writes.

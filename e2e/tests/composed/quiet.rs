@@ -3,7 +3,7 @@
 //!
 //! The correct state follows only from the objects, the targets and the claims.
 
-use drift_api::condition::{CurrentVerdict, ObservedReason};
+use drift_api::condition::{ConditionStatus, CurrentVerdict, ObservedReason};
 use drift_api::identity::Uid;
 use drift_api::names::{
     DRIFT_CORRECTED, DRIFT_OBSERVED, FINALIZER, GIVE_UP_ANNOTATION, POLL_REQUESTED_ANNOTATION,
@@ -255,7 +255,7 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
             return Some(format!("a deleted object is held for ever: {name}"));
         }
         let text = target_of(object);
-        if held && !text.is_some_and(|text| text.correct && text.deletes) {
+        if held && !text.is_some_and(|text| text.claims() && text.deletes) {
             return Some(format!("{name} has a finalizer that nobody needs"));
         }
     }
@@ -264,7 +264,7 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     }
     let corrects = |uid: &Uid| {
         let object = world.api.objects.values().find(|object| uid_of(object) == *uid);
-        object.and_then(target_of).is_some_and(|text| text.correct)
+        object.and_then(target_of).is_some_and(|text| text.claims())
     };
     let reason_of = |uid: &Uid| {
         let object = world.api.objects.values().find(|object| uid_of(object) == *uid)?;
@@ -283,14 +283,14 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     }
     let keeps = |object: &&Value| {
         let keeps = owns(object).is_some_and(|owned| gives_up(object, &owned));
-        keeps && target_of(object).is_some_and(|text| text.correct)
+        keeps && target_of(object).is_some_and(|text| text.claims())
     };
     if let Some(object) = world.api.objects.values().find(keeps) {
         return Some(format!("a claim that is given up stays: that of {}", uid_of(object)));
     }
     let is_begun =
         |object: &Value| entry(object, DRIFT_CORRECTED).is_some_and(|noted| noted["reason"] == "CorrectionStarted");
-    let mut corrected = world.api.objects.values().filter(|object| target_of(object).is_some_and(|text| text.correct));
+    let mut corrected = world.api.objects.values().filter(|object| target_of(object).is_some_and(|text| text.claims()));
     if let Some(object) = corrected.find(|object| is_begun(object)) {
         return Some(format!("a correction has no end: that of {}", object["metadata"]["uid"]));
     }
@@ -299,12 +299,50 @@ fn whats_wrong(world: &World, ending: Ending) -> Option<String> {
     let wrong = keys().find_map(|resource| wrong_outside(world, &resource, &target_of));
     let wrong = wrong.or_else(|| unanswered(world, &target_of));
     let wrong = wrong.or_else(|| unpublished(world, &target_of));
+    let wrong = wrong.or_else(|| misplaced(world, &target_of));
     wrong.or_else(|| unattested.map(|name| format!("a target is not attested as a whole: {name}")))
+}
+
+/// Returns an object as its target reads it.
+fn read(world: &World, object: &Value, text: Option<Text>) -> LeanObject {
+    let lean = LeanObject::prune(object, &FieldPaths::default());
+    if text.is_some_and(|text| text.reports) { world.api.with_report(lean) } else { lean }
+}
+
+/// Checks that both conditions of each object are in their place only, and that a report says what is outside.
+fn misplaced(world: &World, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
+    let reporting = |object: &Value| target_of(object).filter(|text| text.reports);
+    for (name, object) in &world.api.objects {
+        let Some(text) = reporting(object) else {
+            if world.api.reports.contains_key(name) {
+                return Some(format!("{name} has a report that no target keeps"));
+            }
+            continue;
+        };
+        if LeanObject::prune(object, &FieldPaths::default()).carries_ours() {
+            return Some(format!("{name} has a mark of ours beside its report: {object}"));
+        }
+        let shown = read(world, object, Some(text)).conditions;
+        let observed =
+            shown.observed().filter(|shown| shown.observed_generation == object["metadata"]["generation"].as_i64());
+        let real = named(object, text.scope()).and_then(|named| world.outside.resources.get(&named));
+        let drifts = real.map(|real| json!(real.value)) != object.pointer("/spec/value").cloned();
+        let wanted = if drifts { ConditionStatus::True } else { ConditionStatus::False };
+        if observed.map(|observed| observed.status) != Some(wanted) {
+            return Some(format!("the report of {name} does not say that drift is {drifts}: {observed:?}"));
+        }
+    }
+    world
+        .api
+        .reports
+        .keys()
+        .find(|name| !world.api.objects.contains_key(*name))
+        .map(|name| format!("{name} left a report"))
 }
 
 /// Checks that each requested poll of a selected object is answered.
 fn unanswered(world: &World, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
-    let is_answered = |object: &Value| LeanObject::prune(object, &FieldPaths::default()).is_poll_answered();
+    let is_answered = |object: &Value| read(world, object, target_of(object)).is_poll_answered();
     let mut selected = world.api.objects.values().filter(|object| target_of(object).is_some());
     let object = selected.find(|object| !is_answered(object))?;
     Some(format!("a requested poll is not answered: that of {}", uid_of(object)))
@@ -313,7 +351,7 @@ fn unanswered(world: &World, target_of: &impl Fn(&Value) -> Option<Text>) -> Opt
 /// Checks that each object shows the incarnation of its resource, if its target publishes it.
 fn unpublished(world: &World, target_of: &impl Fn(&Value) -> Option<Text>) -> Option<String> {
     let is_stale = |object: &&Value| {
-        let text = target_of(object).filter(|text| text.publishes);
+        let text = target_of(object).filter(|text| text.publishes && !text.reports);
         let named = text.and_then(|text| named(object, text.scope()));
         let real = named.and_then(|named| world.outside.resources.get(&named));
         real.is_some_and(|real| object["status"]["incarnation"] != json!(real.incarnation))
@@ -335,8 +373,9 @@ fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> O
     let claiming: Vec<&Uid> = claims.claiming(resource).collect();
     let is_selected = |object: &Value| target_of(object).is_some() && !gives_up(object, resource);
     let selected = || world.api.objects.values().filter(|object| is_selected(object));
-    let may_claim =
-        |object: &&Value| wants(object) && owns(object).is_none() && target_of(object).is_some_and(|text| text.correct);
+    let may_claim = |object: &&Value| {
+        wants(object) && owns(object).is_none() && target_of(object).is_some_and(|text| text.claims())
+    };
     let age = |object: &&Value| (object["metadata"]["creationTimestamp"].to_string(), uid_of(object));
     let holder = match &*claiming {
         [] => selected().filter(may_claim).min_by_key(age)?,
@@ -349,7 +388,7 @@ fn wrong_outside(world: &World, resource: &str, target_of: &impl Fn(&Value) -> O
     if let Some(object) = waiting.find(|object| !says_so(object)) {
         return Some(format!("an object does not say that another one has its resource: {}", uid_of(object)));
     }
-    let text = target_of(holder).filter(|text| text.correct && wants(holder))?;
+    let text = target_of(holder).filter(|text| text.claims() && wants(holder))?;
     let real = world.outside.resources.get(resource);
     let may = owned(holder) || real.is_none() || text.adopt;
     let elsewhere = owns(holder).is_some_and(|owned| owned != resource);

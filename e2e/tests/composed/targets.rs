@@ -41,11 +41,18 @@ pub(crate) struct Text {
     pub(crate) lists: bool,
     /// Corrects by Jobs instead of requests. Jobs send no Secret.
     pub(crate) by_job: bool,
+    /// Keeps the conditions in reports. A correction nudges the operator of the objects, which heals.
+    pub(crate) reports: bool,
     /// Edition of the request bodies, so that the same desired state can be sent in two ways.
     pub(crate) edition: u8,
 }
 
 impl Text {
+    /// Returns true if corrections write outside, with a claim.
+    pub(crate) const fn claims(self) -> bool {
+        self.correct && !self.reports
+    }
+
     /// Returns the scope of the target.
     pub(crate) fn scope(self) -> ScopeId {
         ScopeId::of(if self.elsewhere { ELSEWHERE } else { HERE })
@@ -193,16 +200,22 @@ fn parse(name: &str, text: Text) -> Target {
         (false, _) => "Observe",
     };
     let windows = match text.has_windows {
+        true if text.reports => "windows: [{cron: '*/10 * * * *', duration: 4m}]",
         true => {
             "windows: [{cron: '*/10 * * * *', duration: 4m}]\n    deletionWindows: [{cron: '*/5 * * * *', duration: 2m}]"
         }
         false => "",
     };
-    let publish = if text.publishes { "publish: {incarnation: \"${observed.incarnation}\"}" } else { "" };
-    let existing = if adopt { "Adopt" } else { "Refuse" };
+    let publish =
+        if text.publishes && !text.reports { "publish: {incarnation: \"${observed.incarnation}\"}" } else { "" };
+    let existing = match adopt {
+        _ if text.reports => "",
+        true => "existing: Adopt",
+        false => "existing: Refuse",
+    };
     let (scope, host) = if text.elsewhere { (ELSEWHERE, HOST_ELSEWHERE) } else { (HERE, "outside.example") };
     let url = format!("https://{host}/things/${{self.spec.resource}}");
-    let (secrets, write_only) = match text.by_job {
+    let (secrets, write_only) = match text.by_job || text.reports {
         false => (SECRETS, "writeOnly: [{path: /password, secret: password}]"),
         true => ("", ""),
     };
@@ -213,8 +226,13 @@ fn parse(name: &str, text: Text) -> Target {
         ),
         false => format!("{{url: \"{url}\"}}"),
     };
-    let means = if text.by_job { jobs(text) } else { requests(text, &url) };
-    let (zone, rules) = match text.replaces && !text.by_job {
+    let means = match text.by_job {
+        _ if text.reports => "nudge: {annotations: {wake: \"n${correction}\"}}".to_owned(),
+        true => jobs(text),
+        false => requests(text, &url),
+    };
+    let place = if text.reports { "Report" } else { "Object" };
+    let (zone, rules) = match text.replaces && !text.by_job && !text.reports {
         true => (", zone: \"${self.spec.value % 2}\"", "rules: [{path: /zone, change: replace}]"),
         false => ("", ""),
     };
@@ -224,7 +242,7 @@ apiVersion: driftpoller.dev/v1alpha1
 kind: PollTarget
 metadata: {{name: {name}}}
 spec:
-  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Thing, labelSelector: {name}=yes}}
+  objects: {{apiVersion: demo.driftpoller.dev/v1, kind: Thing, labelSelector: {name}=yes, conditions: {place}}}
   identity: "${{self.spec.resource}}"
   scope: {scope}
   interval: 60s
@@ -240,7 +258,7 @@ spec:
     {write_only}
   correct:
     mode: {mode}
-    existing: {existing}
+    {existing}
     limits: {{attempts: 3}}
     {windows}
     {means}

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use drift_api::identity::Uid;
+use drift_api::names::REPORT_KIND;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, SeenObject};
 use drift_api::timing::moment::Moment;
@@ -24,20 +25,29 @@ use crate::world::Who;
 pub(crate) struct Watch {
     who: Who,
     dispatch: Dispatch,
-    followed: Option<Followed>,
-    /// Number of the next event in the log.
-    next: usize,
+    objects: Option<Followed>,
+    /// The reports of the objects, if a target keeps the conditions there. Their events come independently.
+    reports: Option<Followed>,
     targets: BTreeMap<&'static str, Watched>,
     last_id: u64,
     /// Targets whose kind is not found for a new text.
     barred: BTreeSet<&'static str>,
 }
 
-/// The collection that the dispatch follows.
+/// A collection that the dispatch follows.
 struct Followed {
     number: usize,
     fields: FieldPaths,
     is_listed: bool,
+    /// Number of the next event in the log.
+    next: usize,
+}
+
+/// The two collections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    Objects,
+    Reports,
 }
 
 /// A target in use.
@@ -53,8 +63,8 @@ impl Watch {
         Self {
             who,
             dispatch: Dispatch::default(),
-            followed: None,
-            next: 0,
+            objects: None,
+            reports: None,
             targets: BTreeMap::new(),
             last_id: 0,
             barred: BTreeSet::new(),
@@ -118,43 +128,64 @@ impl Watch {
     fn arrange(&mut self) {
         for command in self.dispatch.arrange().commands {
             match command {
-                Command::Follow { number, fields, .. } => {
-                    self.followed = Some(Followed { number, fields, is_listed: false });
+                Command::Follow { number, kind, fields, .. } => {
+                    let followed = Some(Followed { number, fields, is_listed: false, next: 0 });
+                    *self.followed(which(&kind)) = followed;
                 }
                 Command::Cease(number) => {
-                    self.followed.take_if(|followed| followed.number == number);
+                    for which in [Which::Objects, Which::Reports] {
+                        self.followed(which).take_if(|followed| followed.number == number);
+                    }
                 }
                 Command::Trouble(..) | Command::Hush(_) | Command::Arrange => {}
             }
         }
     }
 
-    /// Delivers the next event, or a whole list. `None` if all are delivered.
-    pub(crate) fn next(&mut self, api: &ApiServer, now: Moment) -> Option<Effects> {
-        let followed = self.followed.as_ref()?;
-        if !followed.is_listed {
-            return Some(self.list(api, now));
+    const fn followed(&mut self, which: Which) -> &mut Option<Followed> {
+        match which {
+            Which::Objects => &mut self.objects,
+            Which::Reports => &mut self.reports,
         }
-        let (object, gone) = api.log.get(self.next)?;
-        self.next += 1;
+    }
+
+    /// Delivers the next event of a collection, or a whole list. `None` if all are delivered.
+    pub(crate) fn next(&mut self, which: Which, api: &ApiServer, now: Moment) -> Option<Effects> {
+        let followed = self.followed(which).as_mut()?;
+        if !followed.is_listed {
+            return Some(self.list(which, api, now));
+        }
+        let (object, gone) = log_of(which, api).get(followed.next)?;
+        followed.next += 1;
         let seen = seen(object, &followed.fields);
-        Some(self.hear(if *gone { Change::Deleted(seen) } else { Change::Changed(seen) }, now))
+        Some(self.hear(which, if *gone { Change::Deleted(seen) } else { Change::Changed(seen) }, now))
     }
 
     /// Goes back by this many events, which are delivered again.
     pub(crate) fn go_back(&mut self, events: usize) {
-        self.next = self.next.saturating_sub(events);
+        for followed in [&mut self.objects, &mut self.reports].into_iter().flatten() {
+            followed.next = followed.next.saturating_sub(events);
+        }
     }
 
     /// Reads the list again. Missing objects are deleted, regardless of lost events.
-    pub(crate) fn list(&mut self, api: &ApiServer, now: Moment) -> Effects {
-        let Some(followed) = &mut self.followed else { return Effects::default() };
+    pub(crate) fn list(&mut self, which: Which, api: &ApiServer, now: Moment) -> Effects {
+        let Some(followed) = self.followed(which) else { return Effects::default() };
         followed.is_listed = true;
-        self.next = api.log.len();
+        followed.next = log_of(which, api).len();
         let fields = followed.fields.clone();
-        let found = api.objects.values().map(|object| Change::Found(seen(object, &fields), api.version().to_string()));
+        let listed = match which {
+            Which::Objects => &api.objects,
+            Which::Reports => &api.reports,
+        };
+        let found = listed.values().map(|object| Change::Found(seen(object, &fields), api.version().to_string()));
         let changes: Vec<_> = [Change::ListBegan].into_iter().chain(found).chain([Change::ListEnded]).collect();
-        changes.into_iter().map(|change| self.hear(change, now)).fold(Effects::default(), both)
+        changes.into_iter().map(|change| self.hear(which, change, now)).fold(Effects::default(), both)
+    }
+
+    /// Asks the dispatch about the delivered objects.
+    pub(crate) const fn dispatch(&self) -> &Dispatch {
+        &self.dispatch
     }
 
     /// Returns the targets that received the object.
@@ -169,12 +200,29 @@ impl Watch {
 
     /// Gives a sign of life.
     pub(crate) fn sign(&mut self, now: Moment) -> Effects {
-        self.hear(Change::Bookmark, now)
+        both(self.hear(Which::Objects, Change::Bookmark, now), self.hear(Which::Reports, Change::Bookmark, now))
     }
 
-    fn hear(&mut self, change: Change<SeenObject>, now: Moment) -> Effects {
-        let Some(followed) = &self.followed else { return Effects::default() };
-        self.dispatch.hear(followed.number, change, now)
+    fn hear(&mut self, which: Which, change: Change<SeenObject>, now: Moment) -> Effects {
+        let Some(number) = self.followed(which).as_ref().map(|followed| followed.number) else {
+            return Effects::default();
+        };
+        let effects = self.dispatch.hear(number, change, now);
+        if effects.commands.iter().any(|command| matches!(command, Command::Arrange)) {
+            self.arrange();
+        }
+        effects
+    }
+}
+
+fn which(kind: &ResolvedKind) -> Which {
+    if kind.resource.kind == REPORT_KIND { Which::Reports } else { Which::Objects }
+}
+
+const fn log_of(which: Which, api: &ApiServer) -> &Vec<(Value, bool)> {
+    match which {
+        Which::Objects => &api.log,
+        Which::Reports => &api.report_log,
     }
 }
 

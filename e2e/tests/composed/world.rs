@@ -8,15 +8,19 @@ use std::time::Duration;
 
 use drift_api::attestation::Attestation;
 use drift_api::identity::Uid;
+use drift_api::object::LeanObject;
+use drift_api::object::report::report_fields;
+use drift_api::timing::moment::Moment;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_kube::UnderWay;
+use drift_kube::cleanup::is_left_report;
 use drift_kube::subscriptions::dispatch::Effects;
 use drift_language::{Target, TargetState};
 use serde_json::Value;
 
 use crate::api_server::ApiServer;
 use crate::calls::{Clock, Scene};
-use crate::collector::Collector;
+use crate::collector::{Collector, KEPT_FOR};
 use crate::controller::Controller;
 use crate::governing::Governing;
 use crate::jobs::{self, JobEvent};
@@ -24,7 +28,7 @@ use crate::ledger::Ledger;
 use crate::outside::{Fault, Outside};
 use crate::poller::Poller;
 use crate::targets::{Documents, Text, target};
-use crate::watch::Watch;
+use crate::watch::{Watch, Which};
 
 /// The two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,8 @@ pub(crate) struct World {
     controller: Controller,
     poller_collector: Collector,
     controller_collector: Collector,
+    /// Reports that no target keeps, as the poller found them, each with its version and the time.
+    left_reports: BTreeMap<String, (Value, Moment)>,
     poller_watch: Watch,
     controller_watch: Watch,
     lease: BTreeMap<String, Attestation>,
@@ -76,6 +82,7 @@ impl Default for World {
             controller: Controller::default(),
             poller_collector: Collector::of(Who::Poller),
             controller_collector: Collector::of(Who::Controller),
+            left_reports: BTreeMap::new(),
             poller_watch: Watch::of(Who::Poller),
             controller_watch: Watch::of(Who::Controller),
             lease: BTreeMap::new(),
@@ -104,13 +111,13 @@ impl World {
         }
     }
 
-    /// Delivers the next events to the program.
-    pub(crate) fn deliver(&mut self, who: Who, events: usize) {
+    /// Delivers the next events of a collection to the program.
+    pub(crate) fn deliver(&mut self, who: Who, which: Which, events: usize) {
         for _ in 0..events {
             let Self { api, clock, .. } = self;
             let effects = match who {
-                Who::Poller => self.poller_watch.next(api, clock.moment),
-                Who::Controller => self.controller_watch.next(api, clock.moment),
+                Who::Poller => self.poller_watch.next(which, api, clock.moment),
+                Who::Controller => self.controller_watch.next(which, api, clock.moment),
             };
             let Some(effects) = effects else { break };
             self.tell(who, effects);
@@ -125,13 +132,15 @@ impl World {
         }
     }
 
-    /// Breaks the program's watch, so that it loses events and lists again.
+    /// Breaks the program's watches, so that they lose events and list again.
     pub(crate) fn list(&mut self, who: Who) {
-        let effects = match who {
-            Who::Poller => self.poller_watch.list(&self.api, self.clock.moment),
-            Who::Controller => self.controller_watch.list(&self.api, self.clock.moment),
-        };
-        self.tell(who, effects);
+        for which in [Which::Objects, Which::Reports] {
+            let effects = match who {
+                Who::Poller => self.poller_watch.list(which, &self.api, self.clock.moment),
+                Who::Controller => self.controller_watch.list(which, &self.api, self.clock.moment),
+            };
+            self.tell(who, effects);
+        }
     }
 
     fn tell(&mut self, who: Who, effects: Effects) {
@@ -165,7 +174,9 @@ impl World {
             Who::Controller => {
                 self.controller.configure((&texts, states), self.clock);
                 self.controller_watch.configure(&targets);
-                let noted = self.governing.noted(who).iter().map(|(name, text)| target(name, *text));
+                // A text with reports protects no claim: what a former one left on the objects is cleaned up.
+                let claiming = self.governing.noted(who).iter().filter(|(_, text)| !text.reports);
+                let noted = claiming.map(|(name, text)| target(name, *text));
                 self.ledger.note_targets(noted.collect(), &self.api);
             }
         }
@@ -239,6 +250,7 @@ impl World {
                 self.poller = std::mem::take(&mut self.poller).die();
                 self.poller_watch.begin_anew();
                 self.poller_collector = Collector::of(who);
+                self.left_reports.clear();
                 self.lease.clear();
             }
             Who::Controller => {
@@ -296,8 +308,12 @@ impl World {
         }
         let Self { api, outside, ledger, clock, .. } = self;
         jobs::go_on(&mut Scene { api, outside, ledger, clock: *clock });
+        self.api.collect_garbage();
         for who in [Who::Poller, Who::Controller] {
-            self.deliver(who, usize::MAX);
+            // The objects follow once their reports are listed.
+            for which in [Which::Reports, Which::Objects] {
+                self.deliver(who, which, usize::MAX);
+            }
             let effects = match who {
                 Who::Poller => self.poller_watch.sign(self.clock.moment),
                 Who::Controller => self.controller_watch.sign(self.clock.moment),
@@ -320,6 +336,27 @@ impl World {
         let mut scene = Scene { api, outside, ledger, clock: *clock };
         self.poller_collector.collect(&self.poller_watch, &UnderWay::default(), &mut scene);
         self.controller_collector.collect(&self.controller_watch, controller.objects_under_way(), &mut scene);
+        self.sweep();
+    }
+
+    /// Deletes reports that no target keeps, and did not for the patience of a clean-up.
+    fn sweep(&mut self) {
+        let Self { left_reports, api, clock, poller_watch, poller_collector, .. } = self;
+        let (now, dispatch, configuration) = (clock.moment, poller_watch.dispatch(), poller_collector.configuration());
+        let is_left =
+            |report: &Value| is_left_report(&LeanObject::prune(report, &report_fields()), configuration, dispatch);
+        let left: BTreeMap<String, Value> =
+            api.reports.clone().into_iter().filter(|(_, report)| is_left(report)).collect();
+        left_reports.retain(|name, _| left.contains_key(name));
+        for (name, report) in left {
+            let version = report["metadata"]["resourceVersion"].clone();
+            let (seen, since) = left_reports.entry(name.clone()).or_insert((version.clone(), now)).clone();
+            if now.is_past(since, KEPT_FOR) && seen == version {
+                api.delete_report(&name);
+            } else if seen != version {
+                left_reports.insert(name, (version, now));
+            }
+        }
     }
 
     fn end_overdue(&mut self) {
@@ -343,10 +380,10 @@ impl World {
             } else if let Some(index) = self.controller.ready(self.clock.moment) {
                 self.step(Who::Controller, index, Fault::None);
             } else {
-                let told = self.api.log.len();
+                let told = (self.api.log.len(), self.api.report_log.len());
                 self.hear();
                 let at_rest = self.poller.under_way() == 0 && self.controller.ready(self.clock.moment).is_none();
-                if at_rest && told == self.api.log.len() {
+                if at_rest && told == (self.api.log.len(), self.api.report_log.len()) {
                     return;
                 }
             }

@@ -1,19 +1,14 @@
-//! Deletes DriftReports that no target keeps.
-//!
-//! The garbage collector deletes the report of a deleted object. This is for the others: their target was removed or
-//! keeps its conditions on the objects now, or the object is no longer selected, or was deleted without its dependents.
+//! Deletes DriftReports that no target keeps. The garbage collector deletes those of deleted objects.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::object::report::report_fields;
+use drift_kube::cleanup::is_left_report;
 use drift_kube::reports::report_kind;
-use drift_kube::{CallError, KindName, ObjectPages, ReportClient, WriteError};
-use drift_language::{ConditionsPlace, Target};
-use serde_json::Value;
+use drift_kube::{CallError, ObjectPages, ReportClient, WriteError};
 
 use crate::run::context::Context;
 
@@ -80,25 +75,7 @@ fn tell(error: &CallError) {
     }
 }
 
-/// Returns true if no target keeps the report. As long as a document is invalid, no target counts as removed.
 fn is_left(context: &Context, report: &LeanObject) -> bool {
-    let view = report.view.open();
-    let object = |field: &str| view.pointer("/object").and_then(|object| object.get(field)).and_then(Value::as_str);
-    let (Some(api_version), Some(kind), Some(uid)) = (object("apiVersion"), object("kind"), object("uid")) else {
-        return true;
-    };
     let configuration = context.configuration.borrow();
-    if !configuration.loaded || !configuration.problems.is_empty() || !configuration.unsettled.is_empty() {
-        return false;
-    }
-    let (kind, uid, namespace) = (KindName::new(api_version, kind), Uid::from(uid), report.id.namespace.as_deref());
-    let keeps = |target: &&Arc<Target>| {
-        let is_inside = || target.objects.namespaces.iter().any(|one| Some(&**one) == namespace);
-        target.objects.conditions == ConditionsPlace::Report && (target.objects.namespaces.is_empty() || is_inside())
-    };
-    let keepers: Vec<&Arc<Target>> = configuration.of_kind(&kind).filter(keeps).collect();
-    context.watches.asks(|dispatch| {
-        let is_told = keepers.iter().any(|keeper| dispatch.told(&uid).any(|target| **target == *keeper.name));
-        !is_told && keepers.iter().all(|keeper| dispatch.is_listed(&keeper.name))
-    })
+    context.watches.asks(|dispatch| is_left_report(report, &configuration, dispatch))
 }

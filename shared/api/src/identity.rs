@@ -70,6 +70,9 @@ pub struct Claimant {
     pub created: u32,
     /// True if it is being deleted.
     pub deleting: bool,
+    /// True if its claim is known. If its conditions are kept in a report, a former text of its target may have left a
+    /// claim on the object, which only a live read shows.
+    pub claim_is_known: bool,
 }
 
 impl Claimant {
@@ -210,8 +213,8 @@ impl IdentityIndex {
 
     /// Counts the objects of one name. A recreated object may appear before the former one is gone.
     fn count_seen(&mut self, left: Option<&Said>, came: Option<&Said>) {
-        let hash = |said: &Said| self.hasher.hash_one(said.object());
-        let (left, came) = (left.map(hash), came.map(hash));
+        let hash = |said: &Said| said.knows_claim().then(|| self.hasher.hash_one(said.object()));
+        let (left, came) = (left.and_then(hash), came.and_then(hash));
         if left == came {
             return;
         }

@@ -43,7 +43,8 @@ fn objects(owns: impl Fn(&ResourceName) -> Option<ResourceName>) -> Vec<(Selecte
         let owns = owns(&wants);
         let object = ObjectRef { kind: target.clone(), namespace: Some(target.clone()), name: wants.identity.clone() };
         let may_claim = owns.is_none();
-        let claimant = Claimant { object, owns, wants: Some(wants), may_claim, created: 1, deleting: false };
+        let claimant =
+            Claimant { object, owns, wants: Some(wants), may_claim, created: 1, deleting: false, claim_is_known: true };
         (Selected { target: target.clone(), uid }, claimant)
     };
     (0..OBJECTS).map(object).collect()

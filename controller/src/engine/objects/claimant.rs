@@ -34,6 +34,7 @@ pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFact
         owns,
         created: object.created,
         deleting: object.deleting,
+        claim_is_known: object.report.is_none(),
     }
 }
 

@@ -26,6 +26,12 @@ impl Said {
         &first.object
     }
 
+    /// Returns true if the claim of the object is known.
+    pub(super) const fn knows_claim(&self) -> bool {
+        let (_, first) = &self.0[0];
+        first.claim_is_known
+    }
+
     /// The targets that report the object, sorted by name.
     pub(super) fn targets(&self) -> impl Iterator<Item = &SharedText> {
         self.0.iter().map(|(target, _)| target)

@@ -17,7 +17,7 @@ fn object(uid: &str) -> ObjectRef {
 /// An object without a claim that may claim its named resource.
 fn candidate(uid: &str, created: u32) -> Claimant {
     let wants = Some(name("db"));
-    Claimant { object: object(uid), wants, owns: None, may_claim: true, created, deleting: false }
+    Claimant { object: object(uid), wants, owns: None, may_claim: true, created, deleting: false, claim_is_known: true }
 }
 
 fn owner(uid: &str) -> Claimant {
@@ -196,7 +196,15 @@ fn take(index: &mut IdentityIndex, all: &mut BTreeMap<Selected, Claimant>, step:
             let wants = (wants > 0).then(|| name(&wants.to_string()));
             let owns = wants.clone().filter(|_| owns);
             let (may_claim, created) = (may_claim && owns.is_none(), created.into());
-            let claimant = Claimant { object: object(&at.1.to_string()), wants, owns, may_claim, created, deleting };
+            let claimant = Claimant {
+                object: object(&at.1.to_string()),
+                wants,
+                owns,
+                may_claim,
+                created,
+                deleting,
+                claim_is_known: true,
+            };
             all.insert(numbered(at), claimant.clone());
             index.insert(&numbered(at), claimant)
         }

@@ -87,17 +87,19 @@ impl<'a> KnownTargets<'a> {
         missing.map(|(selection, note)| (selection.target.clone(), note.config_map.clone())).collect()
     }
 
-    /// Returns the active target that selects an object, which was read with its labels (`metadata.labels` in its view).
+    /// Returns the active target that owns an object, which was read with its labels (`metadata.labels` in its view), and
+    /// keeps the conditions on it.
     #[must_use]
     pub fn selecting(self, kind: &'a KindName, object: &LeanObject) -> Option<&'a Arc<Target>> {
         let (namespace, view) = (object.id.namespace.as_deref(), object.view.open());
         let labels = view.pointer("/metadata/labels");
-        self.on_objects(kind).find(|target| target.objects.selects(namespace, labels))
+        let owner = self.configuration.of_kind(kind).find(|target| target.objects.selects(namespace, labels));
+        owner.filter(|owner| !keeps_reports(owner))
     }
 
     /// Returns the active targets of a kind that keep their conditions on the objects. The others leave no mark there.
     fn on_objects(self, kind: &'a KindName) -> impl Iterator<Item = &'a Arc<Target>> + Clone {
-        self.configuration.of_kind(kind).filter(|target| target.objects.conditions == ConditionsPlace::Object)
+        self.configuration.of_kind(kind).filter(|target| !keeps_reports(target))
     }
 
     /// Judges an object that was read with its labels.
@@ -119,11 +121,12 @@ impl<'a> KnownTargets<'a> {
         told: &[Arc<str>],
         is_listed: impl Fn(&str) -> bool,
     ) -> Judgement {
-        let mut peers = self.on_objects(kind);
-        if peers.clone().any(|peer| told.iter().any(|one| **one == *peer.name)) {
+        let is_told = |target: &&Arc<Target>| told.iter().any(|one| **one == *target.name);
+        let owner = self.configuration.of_kind(kind).find(is_told);
+        if owner.is_some_and(|owner| !keeps_reports(owner)) {
             return Judgement::Selected;
         }
-        let is_listed = told.is_empty() && peers.all(|peer| is_listed(&peer.name));
+        let is_listed = (owner.is_some() || told.is_empty()) && self.on_objects(kind).all(|peer| is_listed(&peer.name));
         match self.judge_unselected(kind, id.namespace.as_deref()) {
             Judgement::Left | Judgement::Foreign if !is_listed => Judgement::Unlisted,
             judgement => judgement,
@@ -197,6 +200,10 @@ impl<'a> KnownTargets<'a> {
         };
         NoteState { is_decided, needed }
     }
+}
+
+fn keeps_reports(target: &Arc<Target>) -> bool {
+    target.objects.conditions == ConditionsPlace::Report
 }
 
 impl IncompleteScopes {

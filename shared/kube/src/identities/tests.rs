@@ -13,7 +13,7 @@ fn target(name: &str) -> Target {
 fn wanting(created: u32) -> Claimant {
     let wants = ResourceName { scope: target("a").scope.id, identity: "x".into() };
     let object = ObjectRef { kind: "Proxy.demo.example".into(), namespace: None, name: created.to_string().into() };
-    Claimant { object, wants: Some(wants), owns: None, may_claim: true, created, deleting: false }
+    Claimant { object, wants: Some(wants), owns: None, may_claim: true, created, deleting: false, claim_is_known: true }
 }
 
 fn owning(created: u32) -> Claimant {
