@@ -35,6 +35,8 @@ pub(crate) struct Load {
     pub(crate) with_hosts: bool,
     /// True if the target reads one more field of each object.
     pub(crate) reads_more: bool,
+    /// True if the conditions are kept in reports.
+    pub(crate) reports: bool,
     /// Number of targets. Each selects an equal part of the objects.
     pub(crate) targets: usize,
 }
@@ -42,7 +44,7 @@ pub(crate) struct Load {
 impl Load {
     /// Returns a load with one target and one host, without corrections.
     pub(crate) const fn every(interval: Duration) -> Self {
-        Self { interval, corrects: false, with_hosts: false, reads_more: false, targets: 1 }
+        Self { interval, corrects: false, with_hosts: false, reads_more: false, reports: false, targets: 1 }
     }
 
     fn target(&self, world: &World, server: &Server) -> Result<Target> {
@@ -59,6 +61,9 @@ impl Load {
                 "/spec/correct/limits",
                 json!({"concurrent": 64, "perMinute": 60_000, "maxDriftedPercent": 100, "attempts": 1_000}),
             );
+        if self.reports {
+            target = target.with("/spec/objects/conditions", json!("Report"));
+        }
         let mut excused = Vec::new();
         if self.reads_more {
             target = target.with("/spec/read/http/headers", json!({"x-part": "${self.metadata.labels.part}"}));

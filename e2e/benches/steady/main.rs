@@ -76,6 +76,8 @@ enum Question {
     Corrections,
     /// A second start.
     Restart,
+    /// The conditions are kept in reports.
+    Reports,
     /// All objects are listed anew.
     Relist,
 }
@@ -116,6 +118,9 @@ async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<(
     }
     if arguments.asks(Question::Restart) {
         bench.restart(every).await?;
+    }
+    if arguments.asks(Question::Reports) {
+        bench.reports(Load { reports: true, ..every }).await?;
     }
     if arguments.asks(Question::Relist) {
         bench.relist(every).await?;

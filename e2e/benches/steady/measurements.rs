@@ -164,6 +164,32 @@ impl Bench<'_> {
         again.stop().await.map(drop)
     }
 
+    /// Measures the first reports of all objects, polls that change nothing, and a second start.
+    pub(crate) async fn reports(&mut self, load: Load) -> Result<()> {
+        let poller = self.start(Which::Poller).await?;
+        load.apply(self.world, &self.server).await?;
+        let deadline = load::first_pass(self.objects) + load.interval * 4;
+        let began = Instant::now();
+        wait::until(format!("{} reports", self.objects), deadline, async || {
+            let written = writes(&poller).await? as usize;
+            Ok(if written >= self.objects { Seen::Met(()) } else { Seen::Instead(written.to_string()) })
+        })
+        .await?;
+        self.table.add("reports: until all were created", told(self.objects, began.elapsed()));
+        self.settle(&poller, load).await?;
+        let before = self.account(&poller, None).await?;
+        tokio::time::sleep(self.span(load)).await;
+        let after = self.account(&poller, None).await?;
+        self.table.add("reports: writes at rest", format!("{}", after.writes - before.writes));
+        self.table.add("reports: memory", memory(&after.poller));
+        poller.stop().await?;
+        let again = self.start(Which::Poller).await?;
+        self.settle(&again, load).await?;
+        self.table.add("reports: writes after a restart", format!("{}", writes(&again).await?));
+        self.table.add("reports: memory after a restart", memory(&Cost::of(&again).await?));
+        again.stop().await.map(drop)
+    }
+
     /// Measures the lateness of the other hosts if one of a hundred does not answer.
     pub(crate) async fn hung_host(&mut self, load: Load) -> Result<()> {
         let poller = self.start(Which::Poller).await?;

@@ -67,7 +67,8 @@ impl Claims {
         let is_stripped = (self.stripped.remove(&uid) || former.as_ref().is_some_and(|it| it.is_stripped)) && !gone;
         let now = claim_of(object, active).filter(|_| !gone);
         let is_same = |claim: &Claim| {
-            former.as_ref().is_some_and(|former| former.resource == claim.resource && former.counts == claim.counts)
+            let of = |claim: &Claim| (claim.resource.clone(), claim.counts, claim.is_selected);
+            former.as_ref().is_some_and(|former| of(former) == of(claim))
         };
         let now = now.map(|claim| Claim {
             is_heard: former.as_ref().is_some_and(|former| former.is_heard) && is_same(&claim),
@@ -115,7 +116,7 @@ impl Claims {
                 let refusal = Holders::parse(&text).named;
                 let is_in_the_way = |claim: &Claim| {
                     let stands = !claim.is_stripped && claim.resource == resource;
-                    stands && if claim.is_selected { claim.counts && claim.is_heard } else { claim.was_heard }
+                    stands && claim.is_heard && if claim.is_selected { claim.counts } else { claim.was_heard }
                 };
                 let claims = |object: &&Value| self.current.get(&uid_of(object)).is_some_and(is_in_the_way);
                 let others = refusal.iter().filter_map(|holder| api.objects.get(&*holder.name));
