@@ -26,7 +26,7 @@ use crate::client::{CallError, LIST_DEADLINE, ResolvedKind};
 use declared::{undeclared_fields, undeclared_status};
 use discovery::served_versions;
 use drift_api::object::field_paths::FieldPaths;
-use drift_language::{Target, UnknownField};
+use drift_language::{ConditionsPlace, Target, UnknownField};
 use schema::{Schema, schema_doubts, schema_problems};
 
 /// The reason why a kind cannot be used.
@@ -103,10 +103,13 @@ impl ExaminedKind {
     /// Finds the missing parts of a kind in its schema document.
     fn by(document: Value, kind: ResolvedKind, lossy: Option<LossyVersion>, target: &Target) -> Self {
         let schema = Schema { document: &document, kind: &kind };
-        let (mut problems, unknown) = (schema_problems(&schema), lacking_fields(&schema, target));
+        // The status of objects whose conditions are in reports is never written.
+        let is_written = target.objects.conditions == ConditionsPlace::Object;
+        let mut problems = if is_written { schema_problems(&schema) } else { Vec::new() };
+        let unknown = lacking_fields(&schema, target);
         let stored = lossy.as_ref().and_then(|lossy| lossy.stored_kind(&kind));
         problems.extend(lossy.map(|lossy| lossy.to_string()));
-        let doubts = schema_doubts(&schema);
+        let doubts = if is_written { schema_doubts(&schema) } else { Vec::new() };
         Self { kind, problems, doubts, unknown, stored, document }
     }
 }
