@@ -166,12 +166,15 @@ fn head(definition: &Definition, address: &Address<'_>, place: &Place) -> String
         Place::Report(reasons) => (listed(IN_REPORT, reasons), ", conditions: Report"),
         Place::Nowhere(reasons) => (listed(UNWATCHED, reasons), ""),
     };
+    let title = format!(
+        "A draft for the kind {}, from its CustomResourceDefinition and one answer. Compare each line with your system.",
+        kind.kind
+    );
     format!(
-        "# A draft for the kind {}, from its CustomResourceDefinition and one answer. Compare each line with your system.\n\
-         apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {}}}\nspec:\n{reasons}  \
+        "{}apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {}}}\nspec:\n{reasons}  \
          objects: {{apiVersion: {}, kind: {}{conditions}}}\n  # The name of the external resource. Each object needs its own.{shared}\n  \
          identity: {}\n  interval: 5m\n{required}",
-        kind.kind,
+        comment("", &title),
         kind.plural,
         definition.api_version(),
         kind.kind,

@@ -6,8 +6,8 @@ use drift_language::{DocumentName, parse_document};
 use super::definition::Definition;
 use super::operators::Operator;
 
-/// The condition field that a kind need not have: without it, the message carries the generation.
-const NOT_NEEDED: &str = "observedGeneration";
+/// The problem that a draft passes over: without the field, the message of a condition carries the generation.
+const NOT_NEEDED: &str = "has no field observedGeneration";
 
 /// The place of both conditions, with the reasons for which the status cannot keep them.
 #[derive(Debug)]
