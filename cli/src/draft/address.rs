@@ -15,6 +15,9 @@ const OBJECT_NAME: &str = "self.metadata.name";
 /// Names of fields that identify a resource, the likeliest first.
 const NAMING: [&str; 6] = ["name", "fqdn", "hostname", "id", "identifier", "slug"];
 
+/// Ends of names of fields that refer to the resource that the rest of the name is.
+const KEYS: [&str; 6] = ["", "id", "uid", "name", "ref", "refname"];
+
 /// The address of a resource, as templates.
 #[derive(Debug, Default)]
 pub(super) struct Address<'a> {
@@ -28,6 +31,8 @@ pub(super) struct Address<'a> {
     pub(super) foreign_id: Option<AnswerField<'a>>,
     /// True if the host and the path are to be written.
     pub(super) is_placeholder: bool,
+    /// Parts that every object shares, each with the field that it may be the value of.
+    pub(super) doubtful: Vec<(String, &'a Field)>,
 }
 
 impl<'a> Address<'a> {
@@ -63,27 +68,39 @@ impl<'a> Address<'a> {
     fn sampled(url: &Url, matches: &Matches<'a>) -> Self {
         let mut address = Self::default();
         let segments: Vec<&str> = url.path_segments().into_iter().flatten().collect();
-        let mut path: Vec<String> = Vec::new();
-        for segment in &segments {
-            path.push(address.part(segment, url, matches).unwrap_or_else(|| (*segment).to_owned()));
-        }
-        let written = url.query().into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty());
-        let pair = |(written, (_, value)): (&str, (_, Cow<'_, str>))| {
-            let name = written.split('=').next().unwrap_or_default();
-            address.part(&value, url, matches).map_or_else(|| written.to_owned(), |part| format!("{name}={part}"))
-        };
-        let query: Vec<String> = written.zip(url.query_pairs()).map(pair).collect();
+        let pairs = pairs_of(url);
+        let mut path: Vec<_> = segments.iter().map(|segment| address.part(segment, url, matches)).collect();
+        let mut query: Vec<_> = pairs.iter().map(|pair| address.part(&pair.value, url, matches)).collect();
         let last = segments.iter().rposition(|segment| !segment.is_empty()).unwrap_or_default();
-        if let (Some(segment), Some(part)) = (segments.get(last), path.get_mut(last)) {
-            *part = address.end(segment, std::mem::take(part), (url, matches));
+        let naming = pairs.iter().position(|pair| NAMING.contains(&plain(&pair.name).as_str()));
+        match naming.filter(|_| address.expressions.is_empty()) {
+            // The query names the resource, so the path is that of all.
+            Some(at) => query[at] = Some(address.add(None, OBJECT_NAME.to_owned())),
+            None if path.get(last).is_some_and(Option::is_none) => {
+                path[last] = address.end(segments[last], (url, matches));
+            }
+            None => {}
         }
-        let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
-        address.url = format!("{}/{}{query}", &url[..Position::BeforePath], path.join("/"));
+        let words = std::iter::once(&"").chain(&segments);
+        let kept = segments.iter().zip(words).zip(&path).filter(|(_, part)| part.is_none());
+        let kept_pairs = pairs.iter().zip(&query).filter(|(_, part)| part.is_none());
+        let kept = kept.map(|((part, word), _)| (*part, *word));
+        let kept = kept.chain(kept_pairs.map(|(pair, _)| (&*pair.value, &*pair.name)));
+        let doubtful = kept.filter_map(|(part, word)| Some((part.to_owned(), doubtful(word, part, matches)?)));
+        address.doubtful = doubtful.collect();
+        let path = path.into_iter().zip(segments).map(|(part, segment)| part.unwrap_or_else(|| segment.to_owned()));
+        let query = query.into_iter().zip(&pairs).map(|(part, pair)| match part {
+            Some(part) => format!("{}={part}", pair.written.split('=').next().unwrap_or_default()),
+            None => pair.written.to_owned(),
+        });
+        let (path, query) = (path.collect::<Vec<_>>().join("/"), query.collect::<Vec<_>>().join("&"));
+        let query = if query.is_empty() { query } else { format!("?{query}") };
+        address.url = format!("{}/{path}{query}", &url[..Position::BeforePath]);
         address
     }
 
     /// The template for a part that is the value of a field of the kind: of a matched field, else of one that has the
-    /// name of the part's field in the answer. Fields that every object has come first.
+    /// name of the part's field in the answer, or its end. Fields that every object has come first.
     fn part(&mut self, part: &str, url: &Url, matches: &Matches<'a>) -> Option<String> {
         let is_it = |value: &Value| is_value(value, part, url);
         let matched = matches.found.iter().filter(|one| is_it(one.answer.value)).map(|one| one.field);
@@ -91,7 +108,9 @@ impl<'a> Address<'a> {
         let of_name = unused.filter_map(|one| {
             let name = plain(one.path.last()?);
             let has_name = |field: &&&Field| field.path.last().is_some_and(|last| plain(last) == name);
-            matches.left.iter().map(|(field, _)| field).find(has_name).copied()
+            let mut left = matches.left.iter().map(|(field, _)| field);
+            let is_similar = |field: &&&Field| matches.similar(field).is_some_and(|similar| similar.path == one.path);
+            left.clone().find(has_name).or_else(|| left.find(is_similar)).copied()
         });
         let is_scalar = |field: &&Field| matches!(field.form, Form::Text | Form::Number) && !field.looks_secret();
         let best = matched.chain(of_name).filter(is_scalar).min_by_key(|field| {
@@ -103,16 +122,14 @@ impl<'a> Address<'a> {
     }
 
     /// The last part of the path, which names the resource if nothing else does.
-    fn end(&mut self, segment: &str, part: String, (url, matches): (&Url, &Matches<'a>)) -> String {
-        if part.starts_with("${") {
-            return part;
-        }
+    fn end(&mut self, segment: &str, (url, matches): (&Url, &Matches<'a>)) -> Option<String> {
         let foreign = matches.unused.iter().find(|one| is_value(one.value, segment, url));
         if foreign.is_none() && !self.expressions.is_empty() {
-            return part;
+            return None;
         }
-        self.foreign_id = foreign.cloned();
-        self.add(None, OBJECT_NAME.to_owned())
+        // The answer is a Kubernetes object with the name of ours.
+        self.foreign_id = foreign.filter(|one| one.path != ["metadata", "name"]).cloned();
+        Some(self.add(None, OBJECT_NAME.to_owned()))
     }
 
     /// The fields in the address that an object may lack.
@@ -130,13 +147,46 @@ impl<'a> Address<'a> {
     }
 }
 
+/// A name and a value of a query.
+struct Pair<'u> {
+    written: &'u str,
+    name: Cow<'u, str>,
+    value: Cow<'u, str>,
+}
+
+fn pairs_of(url: &Url) -> Vec<Pair<'_>> {
+    let written = url.query().into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty());
+    written.zip(url.query_pairs()).map(|(written, (name, value))| Pair { written, name, value }).collect()
+}
+
 /// Returns true if every object has this text.
 fn names(field: &Field) -> bool {
     !field.is_optional() && field.form == Form::Text && !field.looks_secret()
 }
 
-/// Returns true if a part of an address is this value, encoded or not.
-fn is_value(value: &Value, part: &str, url: &Url) -> bool {
+/// The field that a part of the address may be the value of, by the word before it: `zones/z1` and `zoneId`.
+fn doubtful<'a>(word: &str, part: &str, matches: &Matches<'a>) -> Option<&'a Field> {
+    let word = plain(word);
+    let one = word.strip_suffix('s').unwrap_or(&word);
+    let of_kind = matches.left.iter().map(|(field, _)| *field).chain(matches.found.iter().map(|one| one.field));
+    let is_it = |field: &Field| {
+        let names = [field.path.last().map(|name| plain(name)), Some(plain(&field.path.concat()))];
+        let ends = names.iter().flatten().filter_map(|name| name.strip_prefix(&word).or(name.strip_prefix(one)));
+        ends.into_iter().any(|end| KEYS.contains(&end))
+    };
+    let is_scalar = |field: &Field| matches!(field.form, Form::Text | Form::Number) && !field.looks_secret();
+    let mut all = of_kind.filter(|field| !part.is_empty() && !word.is_empty() && is_scalar(field) && is_it(field));
+    all.next()
+}
+
+/// The parts of an address that may be values of a resource.
+pub(super) fn values_in(url: &Url) -> Vec<String> {
+    let path = url.path_segments().into_iter().flatten().filter(|part| !part.is_empty()).map(str::to_owned);
+    path.chain(url.query_pairs().map(|(_, value)| value.into_owned())).collect()
+}
+
+/// Returns true if a part of an address is this value, encoded or not. DNS names may end with a dot.
+pub(super) fn is_value(value: &Value, part: &str, url: &Url) -> bool {
     let text = match value {
         Value::String(text) if !text.is_empty() => text.clone(),
         Value::Number(number) => number.to_string(),
@@ -147,7 +197,9 @@ fn is_value(value: &Value, part: &str, url: &Url) -> bool {
         encoded.path_segments_mut().ok()?.clear().push(&text);
         encoded.path_segments()?.next().map(str::to_owned)
     };
-    text == part || encoded().is_some_and(|encoded| encoded == part)
+    text == part
+        || text.strip_suffix('.').is_some_and(|name| name == part)
+        || encoded().is_some_and(|encoded| encoded == part)
 }
 
 /// Reads the address of a resource.

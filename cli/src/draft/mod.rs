@@ -2,13 +2,18 @@
 
 mod address;
 mod advice;
+mod comparison;
+mod correction;
 mod definition;
 mod document;
 mod fields;
 mod matching;
+mod operators;
+mod place;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod text;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -5,13 +5,25 @@ use super::address::parse_address;
 use super::definition::Definition;
 use super::document::draft;
 
-/// A definition of the kind `Pool` with this schema of its spec.
-fn definition(spec: &str) -> Value {
+mod foreign_kinds;
+
+/// A definition of the kind `Pool` with this schema of its spec, and without a status.
+fn bare_definition(spec: &str) -> Value {
     let text = format!(
         "{{kind: CustomResourceDefinition, spec: {{group: g.example, scope: Namespaced, names: {{kind: Pool, plural: pools}}, \
          versions: [{{name: v1, schema: {{openAPIV3Schema: {{type: object, properties: {{spec: {{{spec}}}}}}}}}}}]}}}}"
     );
     manifests_of(&text).remove(0)
+}
+
+/// The same with a status that keeps everything.
+fn definition(spec: &str) -> Value {
+    let mut definition = bare_definition(spec);
+    let version = &mut definition["spec"]["versions"][0];
+    version["subresources"] = json!({"status": {}});
+    let status = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    version["schema"]["openAPIV3Schema"]["properties"]["status"] = status;
+    definition
 }
 
 fn drafted(spec: &str, answer: &Value, url: Option<&str>) -> Result<String, String> {
@@ -110,6 +122,8 @@ fn parts_of_the_address_become_templates() {
         ("https://h/free/other", "https://h/${self.spec.tier}/other", "${self.spec.tier}"),
         ("https://h/rrset?zone=a%2Fb", "https://h/rrset?zone=${self.spec.zone}", "${self.spec.zone}"),
         ("https://h", "https://h/${self.metadata.name}", "${self.metadata.name}"),
+        ("https://h/find?name=other&all=1", "https://h/find?name=${self.metadata.name}&all=1", "${self.metadata.name}"),
+        ("https://h/other?all=1", "https://h/${self.metadata.name}?all=1", "${self.metadata.name}"),
     ] {
         let text = drafted(spec, &answer, Some(url)).unwrap();
         let lines = [format!("url: \"{address}\"\n"), format!("identity: \"{identity}\"\n")];
@@ -156,14 +170,28 @@ fn a_field_in_the_address_is_required() {
 #[test]
 fn conditions_that_lack_a_field_are_completed() {
     let mut definition = definition("properties: {name: {type: string}}");
-    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
-    let items = json!({"type": "object", "properties": {"type": {}, "status": {}, "reason": {}, "message": {}, "lastTransitionTime": {}}});
-    schema["status"] = json!({"type": "object", "properties": {"conditions": {"type": "array", "items": items}}});
-    let definition = Definition::find(&[definition], "pool", "crd.yaml").unwrap();
-    let text = draft(&definition, &json!({"name": "x"}), None).unwrap();
-    let expected = ".properties.status.properties.conditions.items.properties:\n#   observedGeneration: {type: integer, format: int64}\n";
-    assert!(text.contains(expected), "{text}");
-    assert!(!text.contains("lastTransitionTime:"), "{text}");
+    let conditions_with = |fields: &[&str]| {
+        let fields: serde_json::Map<_, _> =
+            fields.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+        json!({"type": "object", "properties": {"conditions": {"type": "array", "items": {"type": "object", "properties": fields}}}})
+    };
+    for (fields, expected) in [
+        (&["type", "status", "reason", "message", "lastTransitionTime"][..], None),
+        (
+            &["type", "status", "reason", "lastTransitionTime"],
+            Some(".properties.status.properties.conditions.items.properties:\n#   message: {type: string}\n"),
+        ),
+    ] {
+        let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+        schema["status"] = conditions_with(fields);
+        let found = Definition::find(&[definition.clone()], "pool", "crd.yaml").unwrap();
+        let text = draft(&found, &json!({"name": "x"}), None).unwrap();
+        assert_eq!(text.contains(", conditions: Report}"), expected.is_some(), "{text}");
+        assert!(
+            text.contains(expected.unwrap_or("kubectl get")) && !text.contains("#   lastTransitionTime:"),
+            "{text}"
+        );
+    }
 }
 
 #[test]
@@ -203,18 +231,29 @@ fn a_list_is_drafted_by_one_of_its_items() {
 
 #[test]
 fn missing_parts_of_the_definition_are_proposed() {
-    let text = drafted("required: [name], properties: {name: {type: string}}", &json!({"name": "x"}), None).unwrap();
+    let named = |definition: Value| {
+        let definition = Definition::find(&[definition], "pool", "crd.yaml").unwrap();
+        draft(&definition, &json!({"name": "x"}), None).unwrap()
+    };
+    let spec = "required: [name], properties: {name: {type: string}}";
+    let text = named(bare_definition(spec));
     for expected in [
         "at\n# .spec.versions[name=v1]:\n#   subresources: {status: {}}\n",
-        "at\n# .spec.versions[name=v1]:\n#   additionalPrinterColumns:\n#   - {name: Drift, type: string, jsonPath: ",
-        "at\n# .spec.versions[name=v1].schema.openAPIV3Schema.properties:\n#   status:\n",
-        ".properties.spec.properties.name:\n#   minLength: 1\n#   maxLength: 253\n#   x-kubernetes-validations:\n#   - {rule: self == oldSelf,",
+        "at\n# .spec.versions[name=v1].schema.openAPIV3Schema.properties:\n#   status:\n#     type: object\n#     properties:\n",
+        "#       conditions:\n#         type: array\n",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+    let complete = |spec: &str| named(definition(spec));
+    for expected in [
+        "at\n# .spec.versions[name=v1]:\n#   additionalPrinterColumns:\n#   - {name: Drift, type: string, jsonPath: ",
+        ".properties.spec.properties.name:\n#   minLength: 1\n#   maxLength: 253\n#   x-kubernetes-validations:\n#   - {rule: self == oldSelf,",
+    ] {
+        assert!(complete(spec).contains(expected), "{expected}: {text}");
+        assert!(!text.contains(expected), "{expected}: {text}");
+    }
     let bounded = "required: [name], properties: {name: {type: string, enum: [a], x-kubernetes-validations: [{rule: self == oldSelf}]}}";
-    let text = drafted(bounded, &json!({"name": "x"}), None).unwrap();
-    assert!(!text.contains("cannot be changed"), "{text}");
+    assert!(!complete(bounded).contains("cannot be changed"), "{}", complete(bounded));
 }
 
 #[test]

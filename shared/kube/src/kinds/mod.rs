@@ -106,7 +106,10 @@ impl ExaminedKind {
         let (mut problems, unknown) = (place_problems(&schema, target), lacking_fields(&schema, target));
         let stored = lossy.as_ref().and_then(|lossy| lossy.stored_kind(&kind));
         problems.extend(lossy.map(|lossy| lossy.to_string()));
-        let doubts = schema_doubts(&schema);
+        let doubts = match target.objects.conditions {
+            ConditionsPlace::Object => schema_doubts(&schema),
+            ConditionsPlace::Report => Vec::new(),
+        };
         Self { kind, problems, doubts, unknown, stored, document }
     }
 }

@@ -181,6 +181,26 @@ mod tests {
     }
 
     #[test]
+    fn conditions_in_a_report_need_no_status() {
+        let status = json!({"type": "object", "required": ["ready"], "properties": {"ready": {"type": "boolean"}}});
+        let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": "Namespaced",
+            "names": {"kind": "Ox", "plural": "oxen"}, "versions": [{"name": "v1", "schema": {"openAPIV3Schema":
+                {"type": "object", "properties": {"status": status}}}}]}});
+        let kinds = WrittenKinds::read([&definition]);
+        for (place, problems, doubts) in [("Object", 2, 1), ("Report", 0, 0)] {
+            let text = format!(
+                "{{apiVersion: driftpoller.dev/v1alpha1, kind: PollTarget, metadata: {{name: t}}, spec: {{objects: {{apiVersion: \
+                 g.example/v1, kind: Ox, conditions: {place}}}, identity: '${{self.metadata.name}}', read: {{http: {{url: 'https://h/x'}}}}, \
+                 compare: {{desired: {{a: b}}}}}}}}"
+            );
+            let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+            let examined = parse_document(&name, &text).ok().and_then(|target| kinds.examine(&target));
+            let found = examined.map(|examined| (examined.problems.len(), examined.doubts.len()));
+            assert_eq!(found, Some((problems, doubts)), "{place}");
+        }
+    }
+
+    #[test]
     fn a_text_with_another_error_is_checked_for_types() {
         let schema = json!({"properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}});
         let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "g.example", "scope": "Cluster",
