@@ -10,6 +10,13 @@ pub const TARGET_API_VERSION: &str = "driftpoller.dev/v1alpha1";
 /// The only `kind` of a target document.
 pub const TARGET_KIND: &str = "PollTarget";
 
+/// The `apiVersion` of a DriftReport.
+pub const REPORT_API_VERSION: &str = "driftpoller.dev/v1alpha1";
+/// The kind that keeps the conditions of an object whose own status cannot.
+pub const REPORT_KIND: &str = "DriftReport";
+/// The plural of that kind.
+pub const REPORT_PLURAL: &str = "driftreports";
+
 /// The poller's verdict in an object's `.status.conditions`.
 pub const DRIFT_OBSERVED: &str = "driftObserved";
 /// The controller's record in an object's `.status.conditions`.
@@ -44,6 +51,8 @@ pub const READY_VERB: &str = "ready";
 /// The verb on `/status` of a kind that permits writes of `store`.
 pub const STORE_VERB: &str = "store";
 
+/// The verb on DriftReports, in the whole cluster, by which the admission policy knows the programs.
+pub const REPORT_VERB: &str = "report";
 /// The verb on a kind that permits waking its operator through annotations and labels. The admission
 /// policy requires it.
 pub const NUDGE_VERB: &str = "nudge";
