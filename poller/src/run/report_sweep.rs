@@ -1,27 +1,34 @@
 //! Deletes DriftReports that no target keeps. The garbage collector deletes those of deleted objects.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::object::report::report_fields;
-use drift_kube::cleanup::is_left_report;
+use drift_kube::cleanup::{Selection, is_left_report, namespaces_of};
 use drift_kube::reports::report_kind;
 use drift_kube::{CallError, ObjectPages, ReportClient, WriteError};
+use drift_language::{ConditionsPlace, Target};
 
 use crate::run::context::Context;
 
 /// Time between two looks without a cause: objects that were deleted without their dependents cause none.
 const BETWEEN_LOOKS: Duration = Duration::from_hours(1);
 
-/// Looks for such reports until the future is dropped.
+/// Time after a change in which the targets begin and end, so that the first look finds what they leave.
+const AFTER_CHANGE: Duration = Duration::from_secs(10);
+
+/// Looks for such reports until the future is dropped. Two looks with the patience between them must find one, so that a
+/// target that returns keeps its reports.
 pub async fn sweep(context: &Context, reports: ReportClient) {
     let mut configuration = context.configuration.clone();
     let mut orphans = context.watches.hear_of_orphans();
+    // Until then, the targets of a new process may not be listed.
+    tokio::time::sleep(context.patience).await;
     loop {
-        // A target that returns within the patience keeps its reports.
-        tokio::time::sleep(context.patience).await;
+        tokio::time::sleep(AFTER_CHANGE).await;
         configuration.mark_unchanged();
         while orphans.try_recv().is_ok() {}
         let suspected = look(context, |_| false, &reports).await;
@@ -39,13 +46,19 @@ pub async fn sweep(context: &Context, reports: ReportClient) {
 
 /// Returns the reports that no target keeps, and deletes those of them that were `suspected` before.
 async fn look(context: &Context, suspected: impl Fn(&Uid) -> bool, reports: &ReportClient) -> HashSet<Uid> {
-    let mut left = HashSet::new();
-    let mut pages = ObjectPages::new(&context.client, &report_kind(), &[], report_fields());
+    let (mut left, mut is_limited) = (HashSet::new(), false);
+    let mut pages = pages_of(context, &[]);
     loop {
         let page = match pages.next().await {
             Ok(Some(page)) => page,
             Ok(None) => return left,
             Err(error) => {
+                let namespaces = namespaces_with_reports(context);
+                if error.code() == Some(403) && !is_limited && !namespaces.is_empty() {
+                    // The rights are bound in namespaces.
+                    (pages, is_limited) = (pages_of(context, &namespaces), true);
+                    continue;
+                }
                 tell(&error);
                 return left;
             }
@@ -64,6 +77,18 @@ async fn look(context: &Context, suspected: impl Fn(&Uid) -> bool, reports: &Rep
             }
         }
     }
+}
+
+fn pages_of(context: &Context, namespaces: &[String]) -> ObjectPages {
+    ObjectPages::new(&context.client, &report_kind(), namespaces, report_fields())
+}
+
+/// Returns the namespaces in which targets keep reports. Empty also if one keeps them in all.
+fn namespaces_with_reports(context: &Context) -> Vec<String> {
+    let configuration = context.configuration.borrow();
+    let keeps = |target: &&Arc<Target>| target.objects.conditions == ConditionsPlace::Report;
+    let selections: Vec<_> = configuration.targets.values().filter(keeps).map(|target| Selection::of(target)).collect();
+    namespaces_of(selections.iter())
 }
 
 /// Without the CustomResourceDefinition there are no reports.
