@@ -289,7 +289,7 @@ fn absent_and_written(state: &mut ObjectState, second: u64) -> Option<ObservedRe
     let reason = ObservedReason::parse(&condition.reason);
     let mut written = state.object().clone();
     let index = written.conditions.observed.as_ref().map_or(0, |placed| placed.index);
-    written.conditions.observed = Some(drift_api::condition::Placed { index, condition });
+    written.conditions.observed = Some(drift_api::condition::Placed::new(index, condition));
     written.resource_version = (second + 100).to_string().as_str().into();
     state.finish_write(&WriteOutcome::Written, at(second + 2).moment);
     see(state, written);
@@ -362,7 +362,7 @@ impl War {
         if let Some(update) = self.state.begin_write(now.moment, "2026-01-01T00:00:00Z") {
             let condition = fixtures::condition_in(&update.patch);
             let mut written = self.object.clone();
-            written.conditions.observed = Some(Placed { index: 0, condition });
+            written.conditions.observed = Some(Placed::new(0, condition));
             self.see(written);
             self.state.finish_write(&WriteOutcome::Written, now.moment);
         }
