@@ -408,3 +408,22 @@ fn hints_hide_no_war_from_the_count() {
         assert_eq!((tag.correction, tag.unhealed), (3, 3), "{undone_after} {is_hinted} {misses}");
     }
 }
+
+#[test]
+fn a_verdict_that_others_keep_removing_is_reported() {
+    for (pause, reported_after) in [(90, Some(6)), (700, None)] {
+        let (version, second, is_fulfilled) = (1, 0, false);
+        let mut war = War { state: tagged(), object: object(&spec(), 0, 1), version, second, is_fulfilled };
+        war.run(60);
+        let removes = |war: &mut War| {
+            let mut removed = war.object.clone();
+            assert!(removed.conditions.observed.take().is_some(), "not restored");
+            war.see(removed);
+            let is_news = war.state.removals_are_news();
+            war.run(pause);
+            is_news
+        };
+        let reported: Vec<usize> = (1..=12).filter(|_| removes(&mut war)).collect();
+        assert_eq!(reported, Vec::from_iter(reported_after), "{pause}");
+    }
+}
