@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use drift_api::names::NUDGE_VERB;
 use drift_e2e::programs::{Program, Which};
 use drift_e2e::systems::outside::Outside;
 use drift_e2e::systems::toxiproxy::Toxiproxy;
@@ -357,6 +358,85 @@ async fn a_kind_is_refused_until_it_is_mended() -> Result<()> {
             ensure!(!text.contains("observedGeneration"), "{text}");
         }
         Ok(())
+    })
+    .await
+}
+
+/// Grants the right to wake the operators of a kind's objects.
+async fn allow_nudges(world: &World, kind: &Kind) -> Result<()> {
+    const RBAC: &str = "rbac.authorization.k8s.io/v1";
+    let name = format!("{}-nudge-{}", world.programs_namespace(), kind.plural);
+    let rule = json!({"apiGroups": [kind.group()], "resources": [kind.plural], "verbs": [NUDGE_VERB]});
+    let role = json!({"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]});
+    world.apply(&role).await?;
+    let subject =
+        json!({"kind": "ServiceAccount", "name": Which::Controller.name(), "namespace": world.programs_namespace()});
+    let named = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name});
+    let binding = json!({"apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+        "roleRef": named, "subjects": [subject]});
+    world.apply(&binding).await?;
+    let nudge = right(kind.group(), kind.plural, NUDGE_VERB, world.objects_namespace());
+    world.wait_for_right(Which::Controller, nudge, true).await
+}
+
+/// Waits for this verdict of a generation that the kind keeps in the tag.
+async fn wait_for_tagged(world: &World, kind: &Kind, verdict: &str, generation: u64) -> Result<Value> {
+    let api = kind.api(world)?;
+    let ending = format!(", generation {generation}]");
+    wait::until(format!("web to be {verdict} at generation {generation}"), wait::DEADLINE, async || {
+        let object = serde_json::to_value(api.get("web").await?)?;
+        let message = condition(&object, "driftObserved").and_then(|entry| entry["message"].as_str());
+        let is_so =
+            describe(&object, "driftObserved") == verdict && message.is_some_and(|text| text.ends_with(&ending));
+        Ok(if is_so { Seen::Met(object) } else { Seen::Instead(object.to_string()) })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_kind_without_the_generation_is_observed_and_nudged() -> Result<()> {
+    World::run("tagged generation", async |world| {
+        let mut old = items();
+        old["properties"].as_object_mut().context("no properties")?.remove("observedGeneration");
+        let kind = Kind::define(world, "Old", "Namespaced", status_with(&old, "atomic")).await?;
+        kind.allow(world).await?;
+        allow_nudges(world, &kind).await?;
+        let toxiproxy = world.start_toxiproxy().await?;
+        let correct = json!({"mode": "Correct", "settle": "1s", "limits": {"maxDriftedPercent": 100},
+            "nudge": {"annotations": {"operator.example/requestedAt": "drift-${correction}"}}});
+        let target = kind.target(world, toxiproxy.url())?.with("/spec/correct", correct);
+        world.apply_target(&target).await?;
+        let poller = world.start_poller().await?;
+        let _controller = world.start_controller().await?;
+        let port = drift_e2e::process::ports::free_port()?;
+        toxiproxy.create("web", &format!("127.0.0.1:{port}"), "127.0.0.1:9").await?;
+        kind.put(world, "web", port, 1).await?;
+        let seen = wait_for_tagged(world, &kind, "False/InSync", 1).await?;
+        let observed = condition(&seen, "driftObserved").context("no verdict")?;
+        ensure!(observed.get("observedGeneration").is_none(), "{observed}");
+
+        toxiproxy.update("web", json!({"upstream": "127.0.0.3:9"})).await?;
+        let nudged = kind.wait_for(world, "web", "True/FieldsDiffer", "True/CorrectionApplied").await?;
+        let note = condition(&nudged, "driftCorrected").context("no record")?;
+        ensure!(note["message"] == "correction 1: nudged [generation 1]", "{note}");
+        toxiproxy.update("web", json!({"upstream": "127.0.0.1:9"})).await?;
+        wait_for_tagged(world, &kind, "False/InSync", 1).await?;
+
+        kind.put(world, "web", port, 2).await?;
+        wait_for_tagged(world, &kind, "True/NotUpdated", 2).await?;
+        toxiproxy.update("web", json!({"upstream": "127.0.0.2:9"})).await?;
+        let healed = wait_for_tagged(world, &kind, "False/InSync", 2).await?;
+
+        poller.stop().await?;
+        let poller = world.start_poller().await?;
+        poller.wait_until_ready().await?;
+        let api = kind.api(world)?;
+        wait::throughout("the object to stay as it is", Duration::from_secs(7), async || {
+            let now = serde_json::to_value(api.get("web").await?)?;
+            let same = now["metadata"]["resourceVersion"] == healed["metadata"]["resourceVersion"];
+            Ok(if same { Seen::Met(()) } else { Seen::Instead(now.to_string()) })
+        })
+        .await
     })
     .await
 }

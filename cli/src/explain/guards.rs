@@ -24,7 +24,7 @@ pub(super) fn guards(facts: Facts<'_>, is_attested: bool, now: Timestamp) -> Vec
     let mut judged = object.clone();
     if !object.deleting && !object.conditions.are_of_newer_version() {
         let condition = verdict.to_condition(object.conditions.observed(), &now.to_string());
-        judged.conditions.observed = Some(Placed { index: 0, condition });
+        judged.conditions.observed = Some(Placed::new(0, condition));
     }
     let mut held = held(target, &judged, is_attested, now);
     let holds = |held: &[Hold], why: Held| held.iter().any(|hold| hold.why == why);

@@ -85,12 +85,12 @@ pub(in crate::engine) fn facts() -> ObjectFacts {
 
 pub(in crate::engine) fn set_observed(conditions: &mut Conditions, verdict: &Verdict) {
     let condition = verdict.to_condition(conditions.observed(), "2026-01-01T00:00:00Z");
-    conditions.observed = Some(Placed { index: 0, condition });
+    conditions.observed = Some(Placed::new(0, condition));
 }
 
 pub(in crate::engine) fn set_corrected(conditions: &mut Conditions, status: &CorrectionStatus) {
     let condition = status.to_condition(conditions.corrected(), "2026-01-01T00:00:00Z");
-    conditions.corrected = condition.map(|condition| Box::new(Placed { index: 1, condition }));
+    conditions.corrected = condition.map(|condition| Box::new(Placed::new(1, condition)));
 }
 
 /// A resource in the scope of the target.

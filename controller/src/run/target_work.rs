@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use drift_kube::access::target_rights::{rights_of_controller, rights_on_resource};
-use drift_kube::kinds::in_rounds;
+use drift_kube::kinds::{SuitableKind, in_rounds};
 use drift_kube::{KindNews, Right, RightsNews};
 use drift_language::{Destination, Source, Target};
 use tokio::sync::mpsc;
@@ -49,11 +49,13 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
     let announcer = Announcer::new(context.events.clone(), target, &context.home);
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        kind = context.kinds.find(target, |news| {
+        found = context.kinds.find(target, |news| {
             context.holds.set_kind_unusable(&target.name, matches!(news, KindNews::Unusable(_)));
             announcer.kind(news);
-        }) => kind,
+        }) => found,
     };
+    let SuitableKind { kind: found, generation_place } = found;
+    let fields = target.all_fields.clone().with_generation_in(generation_place);
     context.holds.set_kind_unusable(&target.name, false);
     let _note = tokio::select! {
         () = stop.cancelled() => return,
@@ -73,9 +75,9 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
     };
     let kind = found.clone();
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
-    let subscription = context.watches.subscribe(target, &found, &target.all_fields);
+    let subscription = context.watches.subscribe(target, &found, &fields);
     let executor = Executor {
-        writer: context.writer(found, target.all_fields.clone()).keeping(target.objects.conditions),
+        writer: context.writer(found, fields).keeping(target.objects.conditions),
         requests: context.request_sender(),
         secrets: context.secrets.clone(),
         announcer,

@@ -342,7 +342,15 @@ async fn live_reads_that_fail_back_off() {
 /// An older object that may claim the resource.
 fn wanting(resource: ResourceName) -> Claimant {
     let object = ObjectRef { kind: "Proxy".into(), namespace: None, name: "older".into() };
-    Claimant { object, wants: Some(resource), owns: None, may_claim: true, created: 0, deleting: false }
+    Claimant {
+        object,
+        wants: Some(resource),
+        owns: None,
+        may_claim: true,
+        created: 0,
+        deleting: false,
+        claim_is_known: true,
+    }
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::api_server::ApiServer;
 use crate::ledger::{entry, owns};
-use crate::targets::{gives_up, named, owner};
+use crate::targets::{claiming_owner, gives_up, named};
 use crate::watch::uid_of;
 
 /// The claims and the refused objects.
@@ -94,7 +94,7 @@ impl Claims {
         (gone, api, active): (bool, &ApiServer, &[Arc<Target>]),
     ) -> Result<(), String> {
         let note = entry(object, DRIFT_CORRECTED).filter(|_| !gone);
-        let owner = owner(object, active.iter().map(|target| &**target));
+        let owner = claiming_owner(object, active);
         let (Some(note), Some(resource)) = (note, owner.and_then(|owner| named(object, owner.scope.id))) else {
             self.refused.remove(uid);
             return Ok(());
@@ -217,7 +217,7 @@ impl Claims {
 
 fn claim_of(object: &Value, active: &[Arc<Target>]) -> Option<Claim> {
     let resource = owns(object)?;
-    let owner = owner(object, active.iter().map(|target| &**target));
+    let owner = claiming_owner(object, active);
     let (is_selected, named) = (owner.is_some(), owner.and_then(|owner| named(object, owner.scope.id)));
     let is_held = object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|it| it == FINALIZER));
     let takes_part = object["metadata"]["deletionTimestamp"].is_null() || is_held;

@@ -31,7 +31,7 @@ use crate::job_ledger::JobLedger;
 use crate::outside::Outside;
 use crate::poller::kept;
 use crate::replacements;
-use crate::targets::{KEYLESS, key_claimed, key_of, named, owner};
+use crate::targets::{KEYLESS, claiming_owner, key_claimed, key_of, named};
 use crate::watch::uid_of;
 
 /// Record of the actual events.
@@ -95,9 +95,7 @@ impl Ledger {
     /// Records the controller's new targets.
     pub(crate) fn note_targets(&mut self, active: Vec<Arc<Target>>, api: &ApiServer) {
         self.note_changes(api);
-        let named = |object: &Value, active: &[Arc<Target>]| {
-            named(object, owner(object, active.iter().map(|target| &**target))?.scope.id)
-        };
+        let named = |object: &Value, active: &[Arc<Target>]| named(object, claiming_owner(object, active)?.scope.id);
         let moved = api.objects.values().filter(|object| named(object, &self.active) != named(object, &active));
         moved.for_each(|object| self.claims.note_moved(&uid_of(object)));
         self.active = active;
@@ -332,7 +330,7 @@ impl Ledger {
     /// Returns the resources that the target polls for its objects. An object without its note is excused.
     fn looked_for(&self, target: &str, api: &ApiServer) -> HashMap<Uid, String> {
         let named = |object: &Value| {
-            let owner = owner(object, self.active.iter().map(|target| &**target))?;
+            let owner = claiming_owner(object, &self.active)?;
             let is_owned = owner.name == target && object["spec"]["forbidden"] == false;
             Some((uid_of(object), named(object, owner.scope.id)?)).filter(|_| is_owned)
         };

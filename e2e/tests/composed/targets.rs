@@ -13,7 +13,7 @@ use drift_api::identity::{ResourceName, ScopeId};
 use drift_api::names::GIVE_UP_ANNOTATION;
 use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets, SecretVersion};
 use drift_language::parse_document;
-use drift_language::{DocumentName, Target};
+use drift_language::{ConditionsPlace, DocumentName, Target};
 use serde_json::Value;
 
 use crate::jobs::TTL;
@@ -121,6 +121,13 @@ pub(crate) fn secrets(version: Option<u32>) -> LabelledSecrets {
 pub(crate) fn owner<'t>(object: &Value, mut targets: impl Iterator<Item = &'t Target>) -> Option<&'t Target> {
     let metadata = &object["metadata"];
     targets.find(|target| target.objects.selects(metadata["namespace"].as_str(), metadata.get("labels")))
+}
+
+/// Returns that target if its objects may own resources. One with reports protects no claim: what a former text left on
+/// the objects is cleaned up.
+pub(crate) fn claiming_owner<'t>(object: &Value, targets: &'t [Arc<Target>]) -> Option<&'t Target> {
+    let owner = owner(object, targets.iter().map(|target| &**target))?;
+    (owner.objects.conditions == ConditionsPlace::Object).then_some(owner)
 }
 
 /// Returns the name of that target.

@@ -174,9 +174,7 @@ impl World {
             Who::Controller => {
                 self.controller.configure((&texts, states), self.clock);
                 self.controller_watch.configure(&targets);
-                // A text with reports protects no claim: what a former one left on the objects is cleaned up.
-                let claiming = self.governing.noted(who).iter().filter(|(_, text)| !text.reports);
-                let noted = claiming.map(|(name, text)| target(name, *text));
+                let noted = self.governing.noted(who).iter().map(|(name, text)| target(name, *text));
                 self.ledger.note_targets(noted.collect(), &self.api);
             }
         }

@@ -116,6 +116,8 @@ pub enum Report {
     RaceLost,
     /// The verdict of this object keeps changing.
     Flapping(ObjectId),
+    /// Other writers remove the verdict of this object again and again.
+    VerdictRemoved(ObjectId),
     /// The object is owned by another target (the first by name wins).
     ClaimedTwice(ObjectId),
     /// Entries of the collection that belong to no object.

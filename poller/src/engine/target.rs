@@ -145,13 +145,20 @@ impl<P: SharedState> Target<P> {
     fn attend_object(&mut self, uid: &Uid, now: Now) {
         let updated = self.objects.update(uid, now.moment, |state| {
             state.notice_silence(now.moment);
-            (state.next_write(now.moment).is_some_and(|at| at <= now.moment), state.flapping_is_news())
+            (
+                state.next_write(now.moment).is_some_and(|at| at <= now.moment),
+                state.flapping_is_news(),
+                state.removals_are_news(),
+            )
         });
-        let Some((may_write, flapping_is_news)) = updated else { return };
+        let Some((may_write, flapping_is_news, removals_are_news)) = updated else { return };
         if let Some(state) = self.objects.state(uid) {
             let is_due = state.poll_due().is_some_and(|due| due <= now.moment);
             if flapping_is_news {
                 self.effects.push(Effect::Report(Report::Flapping(state.object().id.clone())));
+            }
+            if removals_are_news {
+                self.effects.push(Effect::Report(Report::VerdictRemoved(state.object().id.clone())));
             }
             if is_due {
                 self.objects.queue_poll(uid);

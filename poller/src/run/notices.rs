@@ -12,7 +12,7 @@ use drift_kube::access::with_roles;
 use drift_kube::events::config_map_reference;
 use drift_kube::process::clock;
 use drift_kube::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, Right, RightsNews};
-use drift_language::Target;
+use drift_language::{ConditionsPlace, Target};
 
 use crate::engine::WrittenVerdict;
 use crate::engine::writes::announcement::Announcement;
@@ -33,6 +33,8 @@ pub(crate) struct ObjectNotices {
     target: String,
     /// True if the target corrects. Otherwise the record of another owner is outdated.
     corrects: bool,
+    /// The step against writers that remove the verdict. `None` if it is kept in a report.
+    against_removals: Option<&'static str>,
     kind: ResolvedKind,
     log_budget: TokenBucket,
 }
@@ -42,7 +44,15 @@ impl ObjectNotices {
     pub(crate) fn new(events: &EventWriter, target: &Target, kind: &ResolvedKind) -> Self {
         let corrects = target.correct.mode.corrects();
         let log_budget = TokenBucket::full(LOG_BURST, LOG_REFILL, clock::now());
-        Self { events: events.clone(), target: target.name.clone(), corrects, kind: kind.clone(), log_budget }
+        let against_removals = against_removals(target, kind);
+        Self {
+            events: events.clone(),
+            target: target.name.clone(),
+            corrects,
+            against_removals,
+            kind: kind.clone(),
+            log_budget,
+        }
     }
 
     /// Reports that the API server refuses the verdict of an object, for the reason in this sentence.
@@ -60,6 +70,15 @@ impl ObjectNotices {
         let note = "the verdict changed its status after six other writes within minutes: another writer undoes the \
                     corrections, the external system comes and goes, or published fields keep changing";
         self.emit(object, NoticeKind::Warning, "VerdictFlapping", "Poll", note.to_owned());
+    }
+
+    /// Reports that other writers remove the verdict of an object again and again.
+    pub(crate) fn removal(&self, object: &ObjectId) {
+        let Some(step) = self.against_removals else { return };
+        let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
+        tracing::warn!(target, kind, namespace, name = &*object.name, "another writer removes driftObserved");
+        let note = format!("another writer removed driftObserved six times within an hour: {step}");
+        self.emit(object, NoticeKind::Warning, "VerdictRemoved", "Record", note);
     }
 
     /// Reports a written verdict: a log line, and an Event for a transition.
@@ -104,6 +123,20 @@ impl ObjectNotices {
     fn emit(&self, object: &ObjectId, kind: NoticeKind, reason: &'static str, action: &'static str, note: String) {
         let (target, regarding) = (self.target.clone(), self.kind.reference(object));
         self.events.emit(Notice { target, regarding, kind, reason, action, note });
+    }
+}
+
+/// Returns the step against writers that remove the verdict. `None` if it is kept in a report.
+fn against_removals(target: &Target, kind: &ResolvedKind) -> Option<&'static str> {
+    let may_report = target.may_keep_reports() && kind.namespaced;
+    match target.objects.conditions {
+        ConditionsPlace::Report => None,
+        ConditionsPlace::Object if may_report => {
+            Some("keep the conditions beside the objects with objects.conditions: Report in the target")
+        }
+        ConditionsPlace::Object => {
+            Some("its operator has to keep conditions of others when it writes .status.conditions")
+        }
     }
 }
 

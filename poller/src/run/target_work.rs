@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use drift_kube::access::target_rights::rights_of_poller;
-use drift_kube::kinds::in_rounds;
+use drift_kube::kinds::{SuitableKind, in_rounds};
 use drift_language::Target;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -40,8 +40,10 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
     let say = |news| crate::run::notices::tell_of_kind(&context.events, target, &context.home, news);
     let found = tokio::select! {
         () = stop.cancelled() => return,
-        kind = context.kinds.find(target, say) => kind,
+        found = context.kinds.find(target, say) => found,
     };
+    let SuitableKind { kind: found, generation_place } = found;
+    let fields = target.poll_fields.clone().with_generation_in(generation_place);
     let _note = tokio::select! {
         () = stop.cancelled() => return,
         note = context.notes.hold(target) => note,
@@ -50,8 +52,8 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
     let kind = found.clone();
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let (inbox, hinted) = hints::inbox(context, target);
-    let subscription = context.watches.subscribe(target, &found, &target.poll_fields);
-    let writer = context.writer(found, target.poll_fields.clone()).keeping(target.objects.conditions);
+    let subscription = context.watches.subscribe(target, &found, &fields);
+    let writer = context.writer(found, fields).keeping(target.objects.conditions);
     let actor = TargetActor::new(target.clone(), context.clone(), writer);
     let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, hinted, stop.clone())) };
     tokio::select! {

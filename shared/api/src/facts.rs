@@ -11,7 +11,7 @@ use std::fmt::{self, Write as _};
 pub const MAX_MESSAGE_BYTES: usize = 1024;
 
 /// Separates the facts of a list.
-const SEPARATOR: &str = ", ";
+pub(crate) const SEPARATOR: &str = ", ";
 
 /// A fact of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

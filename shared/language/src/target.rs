@@ -175,6 +175,19 @@ impl Target {
         !is_start || !is_end
     }
 
+    /// Returns true if its conditions may be kept in reports: a lost one must protect nothing, and no other field of the
+    /// status is written.
+    #[must_use]
+    pub fn may_keep_reports(&self) -> bool {
+        self.owns_nothing() && !self.ready && self.publish.is_empty()
+    }
+
+    /// Returns true if it only observes its objects, or wakes their operator. So no record of a correction is needed.
+    #[must_use]
+    pub fn owns_nothing(&self) -> bool {
+        !(self.correct.mode.corrects() && self.correct.writes_outside())
+    }
+
     /// Returns true if the identity contains a field in which objects can differ.
     #[must_use]
     pub fn has_own_identities(&self) -> bool {

@@ -46,7 +46,8 @@ pub(super) async fn try_write(
     found: &mut TargetFindings,
 ) {
     for tries_left in (0..TRIES).rev() {
-        let object = match first_object(client, target, kind).await {
+        let fields = FieldPaths::default().with_generation_in(found.generation_place);
+        let object = match first_object(client, target, kind, fields).await {
             Ok(Some(object)) => object,
             Ok(None) => return,
             Err(error) => return found.unasked(&question(kind), error),
@@ -67,6 +68,7 @@ pub(super) async fn try_write(
                     let message = format!("a write of the condition also changes {} ({place})", changed.join(", "));
                     found.said.push((severity, message));
                 }
+                let sent = sent.stored_in(found.generation_place);
                 let lost = lost_fields(&sent, &answer).into_iter().filter_map(|field| lost_field(kind, field));
                 return lost.for_each(|sentence| found.error(format!("{sentence} ({place})")));
             }
@@ -136,8 +138,9 @@ async fn first_object(
     client: &kube::Client,
     target: &Target,
     kind: &ResolvedKind,
+    fields: FieldPaths,
 ) -> Result<Option<LeanObject>, CallError> {
-    let mut pages = ObjectPages::new(client, kind, &target.objects.namespaces, FieldPaths::default());
+    let mut pages = ObjectPages::new(client, kind, &target.objects.namespaces, fields);
     while let Some(page) = pages.next_seen().await? {
         let mut selected = page.into_iter().filter(|seen| {
             !seen.object.deleting && target.objects.selects(seen.object.id.namespace.as_deref(), seen.labels.as_ref())

@@ -1,5 +1,6 @@
 //! Answers of the cluster about one target.
 
+use drift_api::condition::GenerationPlace;
 use drift_kube::client::ResolvedKind;
 use drift_kube::kinds::ExaminedKind;
 use drift_language::{TypeMistake, UnknownField};
@@ -16,6 +17,8 @@ pub(super) struct TargetFindings {
     pub(super) said: Vec<(Severity, String)>,
     /// Of Secrets, by name.
     pub(super) secrets: Vec<(String, (Severity, String))>,
+    /// The place of the generation in the conditions of the kind.
+    pub(super) generation_place: GenerationPlace,
     /// The version in which objects are stored, if a write through the target's version changes other fields of them.
     pub(super) stored: Option<ResolvedKind>,
     /// The number of objects that the target selects.
@@ -34,11 +37,11 @@ impl TargetFindings {
     /// Takes the findings about a kind, and returns the kind and whether the target can work with it.
     pub(super) fn take(&mut self, text: &str, examined: ExaminedKind) -> (ResolvedKind, bool) {
         self.mistakes = examined.type_mistakes(text);
-        let ExaminedKind { kind, problems, doubts, unknown, stored, .. } = examined;
+        let ExaminedKind { kind, generation_place, problems, doubts, unknown, stored, .. } = examined;
         self.said.extend(doubts.into_iter().map(|doubt| (Severity::Warning, doubt)));
         let is_usable = problems.is_empty() && unknown.is_empty();
         problems.into_iter().for_each(|problem| self.error(problem));
-        (self.unknown, self.stored) = (unknown, stored);
+        (self.unknown, self.stored, self.generation_place) = (unknown, stored, generation_place);
         (kind, is_usable)
     }
 

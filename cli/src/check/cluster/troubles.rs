@@ -100,10 +100,9 @@ pub(crate) fn trial_condition(object: &LeanObject, now: &str) -> Condition {
     }
 }
 
-/// The fields of a condition that an object lacks as the API server gives it back.
+/// The fields of an entry that an object lacks as the API server gives it back.
 #[must_use]
-pub(crate) fn lost_fields(sent: &Condition, object: &Value) -> Vec<&'static str> {
-    let sent = sent.to_json();
+pub(crate) fn lost_fields(sent: &Value, object: &Value) -> Vec<&'static str> {
     let list = object.pointer("/status/conditions").and_then(Value::as_array);
     let kept = list.into_iter().flatten().find(|entry| entry.get("type") == sent.get("type"));
     let is_lost = |field: &&str| {
@@ -200,16 +199,16 @@ mod tests {
         };
         let object = |entry: Value| json!({"status": {"conditions": [{"type": "Ready"}, entry]}});
         let mut kept = sent.to_json();
-        assert_eq!(lost_fields(&sent, &object(kept.clone())), Vec::<&str>::new());
+        assert_eq!(lost_fields(&sent.to_json(), &object(kept.clone())), Vec::<&str>::new());
         kept["lastTransitionTime"] = json!("2026-01-01T01:00:00.000+01:00");
-        assert_eq!(lost_fields(&sent, &object(kept.clone())), Vec::<&str>::new(), "the same time");
+        assert_eq!(lost_fields(&sent.to_json(), &object(kept.clone())), Vec::<&str>::new(), "the same time");
         kept["message"] = json!("");
         kept.as_object_mut().into_iter().for_each(|entry| _ = entry.remove("observedGeneration"));
-        assert_eq!(lost_fields(&sent, &object(kept)), ["message", "observedGeneration"]);
-        assert_eq!(lost_fields(&sent, &json!({"status": {}})).len(), 6);
+        assert_eq!(lost_fields(&sent.to_json(), &object(kept)), ["message", "observedGeneration"]);
+        assert_eq!(lost_fields(&sent.to_json(), &json!({"status": {}})).len(), 6);
         // A kind without generations has none to lose.
         let sent = Condition { observed_generation: None, ..sent };
-        assert_eq!(lost_fields(&sent, &object(sent.to_json())), Vec::<&str>::new());
+        assert_eq!(lost_fields(&sent.to_json(), &object(sent.to_json())), Vec::<&str>::new());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod announcement;
 pub mod news;
+pub mod removals;
 pub mod write_attempts;
 
 /// Maximum concurrent writes of one target, equal to the program's calls to the API server. More would only delay the

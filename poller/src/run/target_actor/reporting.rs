@@ -56,6 +56,7 @@ impl Reporting {
             Report::WriteRefused(object, sentence) => self.notices.refusal(&object, &sentence),
             Report::RaceLost => _ = metrics.races_lost.get_or_create(&labels()).inc(),
             Report::Flapping(object) => self.notices.flapping(&object),
+            Report::VerdictRemoved(object) => self.notices.removal(&object),
             Report::ClaimedTwice(object) => self.notices.overlap(&object),
             Report::Unnamed(unnamed) => self.show_unnamed(unnamed),
             Report::Crowded(namespaces) => self.show_crowded(&namespaces),

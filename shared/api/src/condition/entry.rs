@@ -3,10 +3,12 @@
 //! The six fields are those of `metav1.Condition`. The index matters because a write tests that our entry is unchanged
 //! at that index.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use super::generation_place::{self, GenerationPlace};
 use super::{CorrectedReason, DesiredHash, Message, ObservedReason, ReadinessEntries, TransitionTime};
 use crate::collections::shared_text::SharedText;
 use crate::names::{self, DRIFT_CORRECTED, DRIFT_OBSERVED};
@@ -72,6 +74,15 @@ impl ConditionKind {
             Self::Stalled => names::STALLED,
         }
     }
+
+    /// Returns the place of the generation in an entry of this kind, where a kind of objects has this one for both programs'
+    /// conditions. The others are read by programs of others.
+    const fn generation_place(self, of_kind: GenerationPlace) -> GenerationPlace {
+        match self {
+            Self::Observed | Self::Corrected => of_kind,
+            Self::Ready | Self::Reconciling | Self::Stalled => GenerationPlace::Field,
+        }
+    }
 }
 
 /// One condition, new or read from an object.
@@ -96,26 +107,52 @@ impl Condition {
     /// have changed it.
     #[must_use]
     pub fn from_json(kind: ConditionKind, entry: &Value) -> Self {
+        Self::read(kind, entry).0
+    }
+
+    /// Reads an entry of that type, with the place of its generation. The field counts if it is there.
+    fn read(kind: ConditionKind, entry: &Value) -> (Self, GenerationPlace) {
         let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
-        Self {
+        let field = entry.get("observedGeneration").and_then(Value::as_i64);
+        let may_be_tagged = field.is_none() && kind.generation_place(GenerationPlace::Tag) == GenerationPlace::Tag;
+        let tagged = may_be_tagged.then(|| generation_place::split(text("message"))).flatten();
+        let place = if tagged.is_some() { GenerationPlace::Tag } else { GenerationPlace::Field };
+        let (message, observed_generation) = match tagged {
+            Some((message, generation)) => (message.into(), Some(generation)),
+            None => (text("message").into(), field),
+        };
+        let condition = Self {
             kind,
             status: ConditionStatus::parse(text("status")),
             reason: kept_reason(text("reason")),
-            message: text("message").into(),
-            observed_generation: entry.get("observedGeneration").and_then(Value::as_i64),
+            message,
+            observed_generation,
             last_transition_time: text("lastTransitionTime").into(),
-        }
+        };
+        (condition, place)
     }
 
-    /// Converts to the JSON of the entry.
+    /// Returns the message as it is stored by a kind with this place of the generation.
+    pub(crate) fn stored_message(&self, place: GenerationPlace) -> Cow<'_, str> {
+        self.kind.generation_place(place).stored_message(self.message.text(), self.observed_generation)
+    }
+
+    /// Converts to the JSON of the entry of a kind whose conditions have the field `observedGeneration`.
     #[must_use]
     pub fn to_json(&self) -> Value {
+        self.stored_in(GenerationPlace::Field)
+    }
+
+    /// Converts to the JSON of the entry of a kind with this place of the generation.
+    #[must_use]
+    pub fn stored_in(&self, place: GenerationPlace) -> Value {
         let mut entry = Map::new();
         entry.insert("type".to_owned(), self.kind.as_str().into());
         entry.insert("status".to_owned(), self.status.as_str().into());
         entry.insert("reason".to_owned(), self.reason.as_str().into());
-        entry.insert("message".to_owned(), self.message.text().into());
-        if let Some(generation) = self.observed_generation {
+        entry.insert("message".to_owned(), self.stored_message(place).into());
+        let is_field = self.kind.generation_place(place) == GenerationPlace::Field;
+        if let Some(generation) = self.observed_generation.filter(|_| is_field) {
             entry.insert("observedGeneration".to_owned(), generation.into());
         }
         entry.insert("lastTransitionTime".to_owned(), self.last_transition_time.to_string().into());
@@ -168,6 +205,21 @@ pub struct Placed {
     pub index: u32,
     /// The condition itself.
     pub condition: Condition,
+    /// The place of its generation in the entry that was read.
+    generation_place: GenerationPlace,
+}
+
+impl Placed {
+    /// Returns a condition with its generation in its field, at this index.
+    #[must_use]
+    pub const fn new(index: u32, condition: Condition) -> Self {
+        Self { index, condition, generation_place: GenerationPlace::Field }
+    }
+
+    /// Returns the message of the entry as it was read.
+    pub(crate) fn stored_message(&self) -> Cow<'_, str> {
+        self.condition.stored_message(self.generation_place)
+    }
 }
 
 /// The length of `.status.conditions`, regardless of its content.
@@ -187,6 +239,8 @@ pub enum ConditionsList {
 pub struct Conditions {
     /// The list of all conditions.
     pub list: ConditionsList,
+    /// The place of the generation in the entries of the kind.
+    pub generation_place: GenerationPlace,
     /// The poller's entry.
     pub observed: Option<Placed>,
     /// The controller's entry. Boxed: most objects have none, and there are very many objects.
@@ -203,7 +257,8 @@ impl Conditions {
         let find = |kind: ConditionKind| {
             let is_it = |entry: &Value| entry.get("type").and_then(Value::as_str) == Some(kind.as_str());
             let (index, entry) = (0..).zip(list?).find(|(_, entry)| is_it(entry))?;
-            Some(Placed { index, condition: Condition::from_json(kind, entry) })
+            let (condition, generation_place) = Condition::read(kind, entry);
+            Some(Placed { index, condition, generation_place })
         };
         Self {
             list: match list {
@@ -211,6 +266,7 @@ impl Conditions {
                 None if status.is_some_and(Value::is_object) => ConditionsList::None,
                 None => ConditionsList::NoStatus,
             },
+            generation_place: GenerationPlace::Field,
             observed: find(ConditionKind::Observed),
             corrected: find(ConditionKind::Corrected).map(Box::new),
             readiness: ReadinessEntries::of(
@@ -218,6 +274,12 @@ impl Conditions {
                 status.and_then(|status| status.get(names::OBSERVED_GENERATION)).and_then(Value::as_i64),
             ),
         }
+    }
+
+    /// Returns them for a kind with this place of the generation.
+    #[must_use]
+    pub fn with_generation_in(self, generation_place: GenerationPlace) -> Self {
+        Self { generation_place, ..self }
     }
 
     /// Returns them without the entries of `ready: true`, unless the target keeps them or the verdict says that they are

@@ -7,12 +7,16 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::condition::GenerationPlace;
+
 /// The fields under `self` that a set of templates reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPaths {
     paths: BTreeSet<Vec<String>>,
     /// True if the conditions of `ready: true` are kept too.
     pub readiness: bool,
+    /// The place of the generation in the conditions of the kind.
+    pub generation_place: GenerationPlace,
 }
 
 impl FieldPaths {
@@ -20,6 +24,15 @@ impl FieldPaths {
     pub fn extend(&mut self, other: &Self) {
         self.paths.extend(other.paths.iter().cloned());
         self.readiness |= other.readiness;
+        if other.generation_place == GenerationPlace::Tag {
+            self.generation_place = GenerationPlace::Tag;
+        }
+    }
+
+    /// Returns the fields of a kind with this place of the generation.
+    #[must_use]
+    pub fn with_generation_in(self, generation_place: GenerationPlace) -> Self {
+        Self { generation_place, ..self }
     }
 
     /// Adds one path below `self`, for example `["spec", "listen"]`. The empty path means the whole object.

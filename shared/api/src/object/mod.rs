@@ -184,7 +184,9 @@ impl LeanObject {
             paused: is_on(annotation(names::PAUSED_ANNOTATION)),
             orphan: is_on(annotation(names::ORPHAN_ANNOTATION)),
             asked: (asked != AnnotationRequests::default()).then(|| Box::new(asked)),
-            conditions: Conditions::from_status(object.get("status")).with_readiness(paths.readiness),
+            conditions: Conditions::from_status(object.get("status"))
+                .with_readiness(paths.readiness)
+                .with_generation_in(paths.generation_place),
             report: None,
             view,
             oversize: None,

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use crate::condition::Conditions;
+use crate::condition::{Conditions, GenerationPlace};
 use crate::identity::Uid;
 use crate::names::{REPORT_API_VERSION, REPORT_KIND};
 use crate::object::field_paths::FieldPaths;
@@ -60,7 +60,7 @@ impl SeenReport {
     /// The absence of a report in this version of the collection. `None` for a live read.
     #[must_use]
     pub fn absent(current_at: Option<VersionNumber>) -> Self {
-        Self { state: ReportState { stored: None, current_at }, conditions: Conditions::default() }
+        Self { state: ReportState { stored: None, current_at }, conditions: no_conditions() }
     }
 }
 
@@ -82,7 +82,7 @@ impl LeanObject {
     #[must_use]
     pub fn with_report(self, SeenReport { state, conditions }: SeenReport) -> Self {
         let is_of_it = state.about(&self.id.uid).is_some();
-        let conditions = if is_of_it { conditions } else { Conditions::default() };
+        let conditions = if is_of_it { conditions } else { no_conditions() };
         Self { conditions, report: Some(Box::new(state)), ..self }
     }
 
@@ -124,12 +124,21 @@ impl LeanObject {
     }
 }
 
+/// The place of an object's generation in the conditions of its report. `kubectl wait` compares `observedGeneration` with
+/// the generation of the report itself, which each write raises.
+const GENERATION_PLACE: GenerationPlace = GenerationPlace::Tag;
+
 /// The fields of a DriftReport that are kept, besides its conditions.
 #[must_use]
 pub fn report_fields() -> FieldPaths {
-    let mut fields = FieldPaths::default();
+    let mut fields = FieldPaths::default().with_generation_in(GENERATION_PLACE);
     fields.insert(vec!["object".to_owned()]);
     fields
+}
+
+/// Returns the conditions of a report that does not exist, or is about another object.
+fn no_conditions() -> Conditions {
+    Conditions::default().with_generation_in(GENERATION_PLACE)
 }
 
 /// Returns the name of an object's report: kind, group and name to read, and a hash that keeps names apart which are
@@ -204,7 +213,7 @@ mod tests {
     fn a_report_of_a_former_object_says_nothing() {
         let mut former = report(7, "InSync");
         former.state.stored.as_mut().unwrap().object = "former".into();
-        assert_eq!(object(5).with_report(former).conditions, Conditions::default());
+        assert_eq!(object(5).with_report(former).conditions.observed, None);
         assert!(object(5).with_report(report(7, "InSync")).conditions.observed.is_some());
     }
 

@@ -8,7 +8,8 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use crate::condition::{
-    Condition, ConditionKind, Conditions, ConditionsList, EntryWrite, Placed, StatusFields, named_fields,
+    Condition, ConditionKind, Conditions, ConditionsList, EntryWrite, GenerationPlace, Placed, StatusFields,
+    named_fields,
 };
 use crate::names::OBSERVED_GENERATION;
 use crate::object::LeanObject;
@@ -30,7 +31,8 @@ pub fn condition_patch(
     match placed {
         Some(placed) => {
             operations.extend(entry_tests(placed));
-            operations.push(json!({"op": "replace", "path": place_path(placed), "value": condition.to_json()}));
+            let value = condition.stored_in(object.conditions.generation_place);
+            operations.push(json!({"op": "replace", "path": place_path(placed), "value": value}));
         }
         None => operations.extend(first_entry(object, condition)),
     }
@@ -54,7 +56,7 @@ fn entry_operations(conditions: &Conditions, is_first: bool, entries: &[EntryWri
             operations.extend(entry_tests(placed));
             operations.push(json!({"op": "replace", "path": place_path(placed), "value": condition.to_json()}));
         } else {
-            operations.extend(append(length, condition));
+            operations.extend(append(length, condition, conditions.generation_place));
             length += 1;
         }
     }
@@ -93,15 +95,15 @@ fn first_entry(object: &LeanObject, condition: &Condition) -> Vec<Value> {
         }
         operations.push(add("/status/conditions", json!([])));
     }
-    operations.extend(append(length.unwrap_or_default(), condition));
+    operations.extend(append(length.unwrap_or_default(), condition, object.conditions.generation_place));
     operations
 }
 
 /// Appends an entry to a list of this length, and tests that the list had no more and no fewer entries.
-fn append(length: u32, condition: &Condition) -> [Value; 2] {
+fn append(length: u32, condition: &Condition, generation_place: GenerationPlace) -> [Value; 2] {
     let place = format!("/status/conditions/{length}/type");
     [
-        json!({"op": "add", "path": "/status/conditions/-", "value": condition.to_json()}),
+        json!({"op": "add", "path": "/status/conditions/-", "value": condition.stored_in(generation_place)}),
         json!({"op": "test", "path": place, "value": condition.kind.as_str()}),
     ]
 }
@@ -130,8 +132,9 @@ pub fn uid_test(object: &LeanObject) -> Value {
 fn identity_tests(object: &LeanObject, generation: Option<i64>) -> Vec<Value> {
     if let Some(report) = &object.report {
         // The generation of the object is in the condition. No write of the report can test it.
-        let test = |report: &StoredReport| json!({"op": "test", "path": "/metadata/uid", "value": &*report.uid});
-        return report.about(&object.id.uid).map(test).into_iter().collect();
+        let test = |path: &str, uid: &str| json!({"op": "test", "path": path, "value": uid});
+        let tests = |known: &StoredReport| [test("/metadata/uid", &known.uid), test("/object/uid", &object.id.uid)];
+        return report.about(&object.id.uid).into_iter().flat_map(tests).collect();
     }
     let mut operations = vec![uid_test(object)];
     operations.extend(
@@ -147,9 +150,9 @@ fn place_path(placed: &Placed) -> String {
 /// Tests that our entry has the same index and content as it was read. A late write, from a process that slept or was
 /// replaced, must not overwrite a newer condition.
 fn entry_tests(placed: &Placed) -> impl Iterator<Item = Value> {
-    let Condition { kind, reason, message, .. } = &placed.condition;
+    let Condition { kind, reason, .. } = &placed.condition;
     let path = place_path(placed);
-    [("type", kind.as_str()), ("reason", reason.as_str()), ("message", message.text())]
+    [("type", kind.as_str().into()), ("reason", reason.as_str().into()), ("message", placed.stored_message())]
         .into_iter()
         // A foreign entry may lack a field, and a test of a missing field always fails.
         .filter(|(_, value)| !value.is_empty())
@@ -235,6 +238,38 @@ mod tests {
         let mut expected = before.clone();
         expected["status"]["conditions"][1]["reason"] = json!("ExternalMissing");
         assert_eq!(after, expected);
+    }
+
+    #[test]
+    fn a_kind_without_the_field_keeps_the_generation_in_the_tag() {
+        let theirs = json!({"type": "Available", "reason": "MinimumReplicas"});
+        let paths = FieldPaths::default().with_generation_in(GenerationPlace::Tag);
+        let write = |before: &Value, reason: &str| {
+            let read = LeanObject::prune(before, &paths);
+            let patch = condition_patch(&read, Some(3), &condition(reason), &StatusFields::NONE);
+            let mut after = before.clone();
+            json_patch::patch(&mut after, &patch).unwrap();
+            after
+        };
+        let read = |written: &Value| LeanObject::prune(written, &paths).conditions.observed().cloned();
+        let first = write(&object(&json!({"conditions": [theirs]})), "FieldsDiffer");
+        let entry = &first["status"]["conditions"][1];
+        assert_eq!((&entry["message"], entry.get("observedGeneration")), (&json!("m [generation 3]"), None));
+        assert_eq!(read(&first), Some(condition("FieldsDiffer")));
+        let second = write(&first, "InSync");
+        assert_eq!(read(&second), Some(condition("InSync")));
+
+        // The kind got the field later: the next write uses it.
+        let patch = patch(&second, &condition("FieldsDiffer"), &StatusFields::NONE);
+        let mut third = second;
+        json_patch::patch(&mut third, &patch).unwrap();
+        assert_eq!(third["status"]["conditions"][1], condition("FieldsDiffer").to_json());
+
+        let mut gone = first;
+        let placed = LeanObject::prune(&gone, &paths).conditions.observed.unwrap();
+        let removal = removal_patch(&LeanObject::prune(&gone, &FieldPaths::default()), &placed);
+        json_patch::patch(&mut gone, &removal).unwrap();
+        assert_eq!(gone["status"]["conditions"], json!([theirs]));
     }
 
     #[test]

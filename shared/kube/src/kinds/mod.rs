@@ -25,9 +25,11 @@ use crate::client;
 use crate::client::{CallError, LIST_DEADLINE, ResolvedKind};
 use declared::{undeclared_fields, undeclared_status};
 use discovery::served_versions;
+use drift_api::condition::GenerationPlace;
 use drift_api::object::field_paths::FieldPaths;
 use drift_language::{ConditionsPlace, Target, UnknownField};
-use schema::{Schema, schema_doubts, schema_problems};
+use schema::Schema;
+use schema::advice::Advice;
 
 /// The reason why a kind cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,10 +64,19 @@ impl From<CallError> for KindError {
 ///
 /// # Errors
 /// Returns a [`KindError`].
-pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<ResolvedKind, KindError> {
-    let ExaminedKind { kind, mut problems, unknown, .. } = examine_kind(client, target).await?;
+pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<SuitableKind, KindError> {
+    let ExaminedKind { kind, generation_place, mut problems, unknown, .. } = examine_kind(client, target).await?;
     problems.extend(unknown.into_iter().map(|field| field.message));
-    if problems.is_empty() { Ok(kind) } else { Err(KindError::Unsuitable(problems)) }
+    if problems.is_empty() { Ok(SuitableKind { kind, generation_place }) } else { Err(KindError::Unsuitable(problems)) }
+}
+
+/// A kind that can keep the conditions of a target.
+#[derive(Clone, Debug)]
+pub struct SuitableKind {
+    /// The resolved kind.
+    pub kind: ResolvedKind,
+    /// The place of the generation in the conditions.
+    pub generation_place: GenerationPlace,
 }
 
 /// A kind, and the parts that it lacks for a target.
@@ -73,6 +84,8 @@ pub async fn resolve_kind(client: &kube::Client, target: &Target) -> Result<Reso
 pub struct ExaminedKind {
     /// The resolved kind.
     pub kind: ResolvedKind,
+    /// The place of the generation in the conditions.
+    pub generation_place: GenerationPlace,
     /// The additions that the kind needs to support the conditions, one sentence each, and the fields that a write through
     /// its version would take from stored objects.
     pub problems: Vec<String>,
@@ -103,21 +116,22 @@ impl ExaminedKind {
     /// Finds the missing parts of a kind in its schema document.
     fn by(document: Value, kind: ResolvedKind, lossy: Option<LossyVersion>, target: &Target) -> Self {
         let schema = Schema { document: &document, kind: &kind };
-        let (mut problems, unknown) = (place_problems(&schema, target), lacking_fields(&schema, target));
+        let advice = Advice::of(target, &kind);
+        let (mut problems, unknown) = (place_problems(&schema, target, advice), lacking_fields(&schema, target));
         let stored = lossy.as_ref().and_then(|lossy| lossy.stored_kind(&kind));
         problems.extend(lossy.map(|lossy| lossy.to_string()));
-        let doubts = match target.objects.conditions {
-            ConditionsPlace::Object => schema_doubts(&schema),
-            ConditionsPlace::Report => Vec::new(),
+        let (doubts, generation_place) = match target.objects.conditions {
+            ConditionsPlace::Object => (schema.doubts(advice), schema.generation_place()),
+            ConditionsPlace::Report => (Vec::new(), GenerationPlace::Field),
         };
-        Self { kind, problems, doubts, unknown, stored, document }
+        Self { kind, generation_place, problems, doubts, unknown, stored, document }
     }
 }
 
 /// Returns everything that prevents the conditions of a kind's objects from being kept in their place.
-fn place_problems(schema: &Schema<'_>, target: &Target) -> Vec<String> {
+fn place_problems(schema: &Schema<'_>, target: &Target, advice: Advice) -> Vec<String> {
     match target.objects.conditions {
-        ConditionsPlace::Object => schema_problems(schema),
+        ConditionsPlace::Object => schema.problems(advice),
         ConditionsPlace::Report if schema.kind.namespaced => Vec::new(),
         ConditionsPlace::Report => {
             let name = schema.name();
@@ -260,7 +274,7 @@ mod tests {
         drift_language::fixtures::target(&text)
     }
 
-    async fn resolve(verbs: &'static [&'static str], kind: &str) -> Result<ResolvedKind, KindError> {
+    async fn resolve(verbs: &'static [&'static str], kind: &str) -> Result<SuitableKind, KindError> {
         let (client, _) = answering(move |sent| match sent.uri.as_str() {
             "/apis/demo.example/v1" => reply(200, &resources(verbs)),
             "/openapi/v3/apis/demo.example/v1" => reply(200, &json!({})),
@@ -285,6 +299,30 @@ mod tests {
         assert_eq!(error.to_string(), "demo.example/v1 Proxy does not support watch");
         let error = resolve(&["list", "watch", "patch"], "Proxy").await.unwrap_err();
         assert!(error.to_string().contains("publishes no schema"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_kind_needs_nothing_for_conditions_in_reports() {
+        let document = json!({"components": {"schemas": {"p": {"type": "object",
+            "x-kubernetes-group-version-kind": [{"group": "demo.example", "version": "v1", "kind": "Proxy"}]}}}});
+        for (place, namespaced, expected) in [
+            ("Report", true, None),
+            ("Report", false, Some("demo.example/v1 Proxy has no namespaces, and a DriftReport needs one")),
+            ("Object", true, Some("has no /status subresource")),
+        ] {
+            let mut resources = resources(&["list", "watch", "patch"]);
+            resources["resources"][1]["namespaced"] = json!(namespaced);
+            let document = document.clone();
+            let (client, _) = answering(move |sent| match sent.uri.as_str() {
+                "/apis/demo.example/v1" => reply(200, &resources),
+                "/openapi/v3/apis/demo.example/v1" => reply(200, &document),
+                _ => refuse(404, "NotFound", "404 page not found"),
+            });
+            let target = target_of("demo.example/v1", &format!("Proxy, conditions: {place}"));
+            let said = resolve_kind(&client, &target).await.err().map(|error| error.to_string());
+            let fits = |said: &String| said.contains(expected.unwrap_or("no error"));
+            assert!(said.as_ref().map_or(expected.is_none(), fits), "{place} {namespaced}: {said:?}");
+        }
     }
 
     #[tokio::test]

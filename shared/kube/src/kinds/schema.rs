@@ -3,12 +3,17 @@
 //! The API server silently drops fields that the schema does not declare, so a condition would seem written and never
 //! change. The target is rejected instead, with the addition to the CRD and its place. Pure.
 
+pub(super) mod advice;
+
 use kube::core::ApiResource;
 use regex_automata::meta::Regex;
 use serde_json::Value;
 
+use self::advice::{Advice, Problem, REPORT};
 use crate::client::ResolvedKind;
-use drift_api::condition::{ConditionStatus, CorrectedReason, MAX_MESSAGE_BYTES, ObservedReason};
+use drift_api::condition::{
+    ConditionStatus, CorrectedReason, GenerationPlace, MAX_GENERATION_BYTES, MAX_MESSAGE_BYTES, ObservedReason,
+};
 use drift_api::names::{DRIFT_CORRECTED, DRIFT_OBSERVED};
 
 /// The fields of a condition and their JSON types.
@@ -17,9 +22,12 @@ const FIELDS: [(&str, &str); 6] = [
     ("status", "string"),
     ("reason", "string"),
     ("message", "string"),
-    ("observedGeneration", "integer"),
+    (GENERATION, "integer"),
     ("lastTransitionTime", "string"),
 ];
+
+/// The field that the tag can replace.
+const GENERATION: &str = "observedGeneration";
 
 /// Path of the list of conditions in the schema of a kind's version.
 const CONDITIONS: &str = ".properties.status.properties.conditions";
@@ -40,27 +48,6 @@ pub(super) const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
 /// Maximum number of followed references, because a document may refer to itself.
 const MAX_REFERENCES: usize = 8;
 
-/// Returns everything that prevents the kind from storing the conditions, one sentence each with the required addition
-/// and its place.
-#[must_use]
-pub(super) fn schema_problems(schema: &Schema<'_>) -> Vec<String> {
-    let mut problems = Vec::new();
-    if !schema.has_status_subresource() {
-        problems.push(schema.say("has no /status subresource", "subresources: {status: {}}", ""));
-    }
-    match schema.of_kind() {
-        Some(root) => problems.extend(schema.condition_problems(root)),
-        None => problems.push(format!("{} publishes no schema", schema.name())),
-    }
-    problems
-}
-
-/// Returns the facts about the kind that keep a verdict from being written for a while.
-#[must_use]
-pub(super) fn schema_doubts(schema: &Schema<'_>) -> Vec<String> {
-    schema.of_kind().and_then(|root| schema.required_status(root)).into_iter().collect()
-}
-
 /// Returns the message about a condition field that was dropped by the API server, with the required addition and its
 /// place. `None` for another field.
 #[must_use]
@@ -68,7 +55,8 @@ pub fn lost_field(kind: &ResolvedKind, field: &str) -> Option<String> {
     let (_, wanted) = FIELDS.iter().find(|(known, _)| *known == field)?;
     let schema = Schema { document: &Value::Null, kind };
     let problem = format!("loses the field {field} of a condition that is written");
-    Some(schema.say(&problem, &format!("{field}: {{type: {wanted}}}"), &format!("{CONDITIONS}.items.properties")))
+    let place = format!("{CONDITIONS}.items.properties");
+    Some(schema.say(&problem, &format!("{field}: {{type: {wanted}}}"), &place).sentence(Advice::default()))
 }
 
 /// A schema document, and the kind to find in it.
@@ -83,18 +71,53 @@ impl<'a> Schema<'a> {
         format!("{} {}", self.kind.resource.api_version, self.kind.resource.kind)
     }
 
-    /// Formats a problem, what to add, and the place below the version's schema in the CRD.
-    fn say(&self, problem: &str, addition: &str, place: &str) -> String {
+    /// Returns everything that prevents the kind from storing the conditions, one sentence each with the required addition
+    /// and its place, and with what the target can do instead.
+    pub(super) fn problems(&self, advice: Advice) -> Vec<String> {
+        let mut problems = Vec::new();
+        if !self.has_status_subresource() {
+            problems.push(self.say("has no /status subresource", "subresources: {status: {}}", ""));
+        }
+        match self.of_kind() {
+            Some(root) => problems.extend(self.condition_problems(root, advice)),
+            None => {
+                let unpublished = format!("{} publishes no schema", self.name());
+                return problems.into_iter().map(|problem| problem.sentence(advice)).chain([unpublished]).collect();
+            }
+        }
+        problems.into_iter().map(|problem| problem.sentence(advice)).collect()
+    }
+
+    /// Returns the facts about the kind that keep a verdict from being written for a while.
+    pub(super) fn doubts(&self, advice: Advice) -> Vec<String> {
+        let doubt = self.of_kind().and_then(|root| self.required_status(root));
+        let report = if advice.may_report { format!(", or {REPORT}") } else { String::new() };
+        doubt.map(|doubt| doubt + &report).into_iter().collect()
+    }
+
+    /// Returns the place of the generation in the conditions: the tag if their items cannot have its field.
+    pub(super) fn generation_place(&self) -> GenerationPlace {
+        let conditions = self.of_kind().and_then(|root| self.property(self.property(root, "status")?, "conditions"));
+        let items = conditions.and_then(|conditions| conditions.get("items")).map(|items| self.resolve(items));
+        let lacks = items.is_some_and(|items| self.lacks(items, GENERATION));
+        if lacks { GenerationPlace::Tag } else { GenerationPlace::Field }
+    }
+
+    /// Returns true if an object with this schema cannot have the field.
+    fn lacks(&self, schema: &'a Value, field: &str) -> bool {
+        self.property(schema, field).is_none() && !keeps_everything(schema)
+    }
+
+    /// Returns a problem, what to add, and the place below the version's schema in the CRD.
+    fn say(&self, problem: &str, addition: &str, place: &str) -> Problem {
         self.say_how(problem, &format!("add {addition}"), place)
     }
 
-    /// Formats a problem, its fix, and the place below the version's schema in the CRD.
-    fn say_how(&self, problem: &str, fix: &str, place: &str) -> String {
-        let resource = &self.kind.resource;
-        if !resource.group.contains('.') {
-            return format!("{} {problem}, and a built-in kind cannot be changed", self.name());
-        }
-        format!("{} {problem}: {fix} at {}", self.name(), self.place(place))
+    /// Returns a problem, its fix, and the place below the version's schema in the CRD.
+    fn say_how(&self, problem: &str, fix: &str, place: &str) -> Problem {
+        let may_change = self.kind.resource.group.contains('.');
+        let mend = may_change.then(|| format!("{fix} at {}", self.place(place)));
+        Problem { what: format!("{} {problem}", self.name()), mend, instead: None }
     }
 
     /// Formats a place below the version's schema in the CRD.
@@ -168,7 +191,7 @@ impl<'a> Schema<'a> {
         })
     }
 
-    fn condition_problems(&self, root: &'a Value) -> Vec<String> {
+    fn condition_problems(&self, root: &'a Value, advice: Advice) -> Vec<Problem> {
         if keeps_everything(root) && root.pointer("/properties/status").is_none() {
             return Vec::new();
         }
@@ -199,10 +222,11 @@ impl<'a> Schema<'a> {
             self.say_how(&problem, &mend, CONDITIONS)
         });
         let items = self.resolve(conditions.get("items").unwrap_or(&Value::Null));
-        too_few.into_iter().chain(self.item_problems(items, &format!("{CONDITIONS}.items"))).collect()
+        too_few.into_iter().chain(self.item_problems(items, &format!("{CONDITIONS}.items"), advice)).collect()
     }
 
-    fn item_problems(&self, items: &Value, place: &str) -> Vec<String> {
+    fn item_problems(&self, items: &'a Value, place: &str, advice: Advice) -> Vec<Problem> {
+        let is_tagged = self.lacks(items, GENERATION);
         let mut problems = Vec::new();
         for (field, wanted) in FIELDS {
             let declared = self.property(items, field);
@@ -211,15 +235,19 @@ impl<'a> Schema<'a> {
             let place = format!("{place}.properties");
             match (declared, is) {
                 (None, _) if keeps_everything(items) => {}
+                (None, _) if field == GENERATION && advice.about_generation().is_none() => {}
                 (None, _) => {
                     let problem = format!("has no field {field} in the items of .status.conditions");
-                    problems.push(self.say(&problem, &addition, &place));
+                    let instead = advice.about_generation().filter(|_| field == GENERATION);
+                    problems.push(Problem { instead, ..self.say(&problem, &addition, &place) });
                 }
                 (Some(_), Some(is)) if is != wanted => {
                     let problem = format!("has a field {field} of type {is} in the items of .status.conditions");
                     problems.push(self.say(&problem, &addition, &place));
                 }
-                (Some(schema), _) => problems.extend(self.narrowness(field, schema, &format!("{place}.{field}"))),
+                (Some(schema), _) => {
+                    problems.extend(self.narrowness((field, is_tagged), schema, &format!("{place}.{field}")));
+                }
             }
         }
         let required = items.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
@@ -235,7 +263,7 @@ impl<'a> Schema<'a> {
 
     /// Returns the reasons why a field does not accept all values that are written to it. CEL rules are not evaluated: a
     /// rejected write is reported on its object.
-    fn narrowness(&self, field: &str, schema: &Value, place: &str) -> Vec<String> {
+    fn narrowness(&self, (field, is_tagged): (&str, bool), schema: &Value, place: &str) -> Vec<Problem> {
         let allowed = schema.get("enum").and_then(Value::as_array);
         let is_missing = |word: &&str| allowed.is_some_and(|allowed| !allowed.iter().any(|one| one == word));
         let missing: Vec<&str> = words_of(field).into_iter().filter(|word| is_missing(word)).collect();
@@ -244,11 +272,11 @@ impl<'a> Schema<'a> {
             return vec![self.say(&problem, &missing.join(", "), &format!("{place}.enum"))];
         }
         let pattern = self.pattern_problem(field, schema, place);
-        pattern.into_iter().chain(self.length_problem(field, schema, place)).collect()
+        pattern.into_iter().chain(self.length_problem((field, is_tagged), schema, place)).collect()
     }
 
     /// Returns the problem if a pattern excludes a word or a usual message.
-    fn pattern_problem(&self, field: &str, schema: &Value, place: &str) -> Option<String> {
+    fn pattern_problem(&self, field: &str, schema: &Value, place: &str) -> Option<Problem> {
         let pattern = schema.get("pattern").and_then(Value::as_str)?;
         // The API server has another engine: what this one does not read is left to the dry run.
         let regex = Regex::new(pattern).ok()?;
@@ -259,10 +287,11 @@ impl<'a> Schema<'a> {
     }
 
     /// Returns the problem if a field takes only shorter or longer texts than those that are written to it.
-    fn length_problem(&self, field: &str, schema: &Value, place: &str) -> Option<String> {
+    fn length_problem(&self, (field, is_tagged): (&str, bool), schema: &Value, place: &str) -> Option<Problem> {
         let limit = |key: &str| schema.get(key).and_then(Value::as_u64);
         let lengths = || words_of(field).into_iter().map(str::len);
-        let longest = if field == "message" { Some(MAX_MESSAGE_BYTES) } else { lengths().max() }? as u64;
+        let message = MAX_MESSAGE_BYTES + if is_tagged { MAX_GENERATION_BYTES } else { 0 };
+        let longest = if field == "message" { Some(message) } else { lengths().max() }? as u64;
         if let Some(most) = limit("maxLength").filter(|most| *most < longest) {
             let problem = format!("takes no more than {most} characters as {field} in .status.conditions");
             return Some(self.say_how(&problem, &format!("raise maxLength to {longest} or more"), place));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::client::ResolvedKind;
-use crate::kinds::{KindError, find_lossy_version, resolve_kind};
+use crate::kinds::{KindError, SuitableKind, find_lossy_version, resolve_kind};
 use crate::telemetry::document_counts::DocumentCounts;
 use crate::telemetry::health::Health;
 use drift_language::Target;
@@ -53,7 +53,7 @@ impl KindSearch {
     }
 
     /// Resolves the kind of a target, with retries until it is usable. Reports each change of its problem, and the end.
-    pub async fn find(&self, target: &Target, say: impl Fn(KindNews)) -> ResolvedKind {
+    pub async fn find(&self, target: &Target, say: impl Fn(KindNews)) -> SuitableKind {
         let mut shown = None;
         let kind = find_kind(&self.client, target, |error| {
             let sentence = error.to_string();
@@ -113,7 +113,7 @@ pub async fn in_rounds<F: Future<Output = ()>>(stop: &CancellationToken, work: i
 }
 
 /// Resolves the kind of a target, with retries until it is usable. Reports each problem once, and only after some seconds.
-pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnMut(&KindError)) -> ResolvedKind {
+pub async fn find_kind(client: &kube::Client, target: &Target, mut say: impl FnMut(&KindError)) -> SuitableKind {
     let mut said = None;
     for look in 0_u32.. {
         let may_be_new = look < UNTOLD_LOOKS;
@@ -180,7 +180,7 @@ spec:
             })
         });
         let target = drift_language::fixtures::target(TEXT);
-        let kind = find_kind(&client, &target, |error| panic!("told {error}")).await;
+        let kind = find_kind(&client, &target, |error| panic!("told {error}")).await.kind;
         assert_eq!((kind.resource.plural.as_str(), clock::now() - begun), ("proxies", 3 * LOOK_UP_SOON));
     }
 
@@ -223,7 +223,7 @@ spec:
             installed.store(true, Ordering::SeqCst);
         };
         let (kind, ()) = tokio::join!(finding, installing);
-        assert_eq!(kind.resource.plural, "proxies");
+        assert_eq!(kind.kind.resource.plural, "proxies");
         assert!(waiting(0) && health.remarks().is_empty());
         search.find(&target, say).await;
         let told = news.into_inner().unwrap();

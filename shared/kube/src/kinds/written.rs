@@ -13,6 +13,7 @@ use crate::kinds::declared::mistakes_by;
 use crate::kinds::definition::{Defined, Home, defined, resolved};
 use crate::kinds::lossy_version::{LossyVersion, lossy_by_definition};
 use crate::kinds::schema::Schema;
+use drift_api::condition::GenerationPlace;
 use drift_language::cel::did_you_mean;
 use drift_language::{ObjectSelection, Target, TypeMistake, manifests_of};
 
@@ -114,6 +115,7 @@ impl WrittenKinds {
             );
             return Some(ExaminedKind {
                 kind: resolved,
+                generation_place: GenerationPlace::Field,
                 problems: vec![problem],
                 doubts: Vec::new(),
                 unknown: Vec::new(),
@@ -146,8 +148,8 @@ mod tests {
     #[test]
     fn a_definition_tells_what_a_target_lacks() {
         let text = json!({"type": "string"});
-        let items = json!({"type": "object", "properties": {"type": text, "status": text, "reason": text, "message": text,
-            "lastTransitionTime": text}});
+        let items = json!({"type": "object", "properties": {"type": text, "status": text, "message": text,
+            "observedGeneration": {"type": "integer"}, "lastTransitionTime": text}});
         let status = json!({"type": "object", "properties": {"conditions": {"type": "array", "items": items}}});
         let spec = json!({"type": "object", "properties": {"weight": {"type": "integer"}}});
         let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
@@ -169,7 +171,7 @@ mod tests {
         let found = examined("g.example/v1", "Ox").unwrap_or_default();
         assert!(
             matches!(&*found, [lost, unknown]
-            if lost.contains("has no field observedGeneration") && unknown.ends_with("did you mean `weight`?")),
+            if lost.contains("has no field reason") && unknown.ends_with("did you mean `weight`?")),
             "{found:?}"
         );
         let other = examined("g.example/v2", "Ox").unwrap_or_default();

@@ -289,7 +289,7 @@ fn absent_and_written(state: &mut ObjectState, second: u64) -> Option<ObservedRe
     let reason = ObservedReason::parse(&condition.reason);
     let mut written = state.object().clone();
     let index = written.conditions.observed.as_ref().map_or(0, |placed| placed.index);
-    written.conditions.observed = Some(drift_api::condition::Placed { index, condition });
+    written.conditions.observed = Some(drift_api::condition::Placed::new(index, condition));
     written.resource_version = (second + 100).to_string().as_str().into();
     state.finish_write(&WriteOutcome::Written, at(second + 2).moment);
     see(state, written);
@@ -362,7 +362,7 @@ impl War {
         if let Some(update) = self.state.begin_write(now.moment, "2026-01-01T00:00:00Z") {
             let condition = fixtures::condition_in(&update.patch);
             let mut written = self.object.clone();
-            written.conditions.observed = Some(Placed { index: 0, condition });
+            written.conditions.observed = Some(Placed::new(0, condition));
             self.see(written);
             self.state.finish_write(&WriteOutcome::Written, now.moment);
         }
@@ -406,5 +406,24 @@ fn hints_hide_no_war_from_the_count() {
         }
         let tag = war.object.conditions.observed().and_then(|condition| condition.message.tag()).unwrap_or_default();
         assert_eq!((tag.correction, tag.unhealed), (3, 3), "{undone_after} {is_hinted} {misses}");
+    }
+}
+
+#[test]
+fn a_verdict_that_others_keep_removing_is_reported() {
+    for (pause, reported_after) in [(90, Some(6)), (700, None)] {
+        let (version, second, is_fulfilled) = (1, 0, false);
+        let mut war = War { state: tagged(), object: object(&spec(), 0, 1), version, second, is_fulfilled };
+        war.run(60);
+        let removes = |war: &mut War| {
+            let mut removed = war.object.clone();
+            assert!(removed.conditions.observed.take().is_some(), "not restored");
+            war.see(removed);
+            let is_news = war.state.removals_are_news();
+            war.run(pause);
+            is_news
+        };
+        let reported: Vec<usize> = (1..=12).filter(|_| removes(&mut war)).collect();
+        assert_eq!(reported, Vec::from_iter(reported_after), "{pause}");
     }
 }

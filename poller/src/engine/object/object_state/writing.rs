@@ -11,6 +11,7 @@ use json_patch::Patch;
 use super::{ObjectState, Owing, stands_true};
 use crate::engine::writes::announcement::announce;
 use crate::engine::writes::news::{is_change, is_news};
+use crate::engine::writes::removals::Removals;
 use crate::engine::writes::write_attempts::{AFTER_LOST_RACES, Sent, WriteAttempts, WriteOutcome};
 
 /// A write of a verdict. The API server takes it only if the object still has the state that was judged.
@@ -41,6 +42,8 @@ pub(super) struct Writing {
     /// Budget for writes that only inform people. Changes of the status draw on it, too.
     quiet: QuietBudget,
     flapping: Flapping,
+    /// Removals of the verdict by other writers.
+    removals: Removals,
     /// Last verdict of ours that was not Unknown, if another one replaced it on the object.
     former_definite: Option<Box<CurrentVerdict>>,
     /// Cause of the missing verdict, see [`ObjectState::owes_verdict`].
@@ -115,6 +118,11 @@ impl ObjectState {
             self.writing.flapping = Flapping::Reported;
         }
         is_news
+    }
+
+    /// Returns true if other writers removed the verdict too often and that was not reported yet, and marks it as reported.
+    pub fn removals_are_news(&mut self) -> bool {
+        self.writing.removals.are_news()
     }
 
     /// Returns the time of the next write; `None` if there is nothing to write.
@@ -272,6 +280,9 @@ impl ObjectState {
                 None => self.keep_definite(),
             }
             return;
+        }
+        if self.current.is_some() && after.is_none() {
+            self.writing.removals.note(now);
         }
         self.keep_definite();
         self.disturbed = true;

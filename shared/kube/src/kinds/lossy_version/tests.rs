@@ -150,9 +150,9 @@ async fn the_stored_version_needs_no_further_request() {
 #[tokio::test]
 async fn a_target_of_a_lossy_version_is_refused() {
     let (client, _) = LOSSY.client();
-    let refused = resolve_kind(&client, &target("v1alpha1")).await.map(|kind| kind.resource.api_version);
+    let refused = resolve_kind(&client, &target("v1alpha1")).await.map(|found| found.kind.resource.api_version);
     assert_eq!(refused, Err(KindError::Unsuitable(vec![format!("{LOST}: write apiVersion pulumi.com/v1")])));
-    let taken = resolve_kind(&client, &target("v1")).await.map(|kind| kind.resource.api_version);
+    let taken = resolve_kind(&client, &target("v1")).await.map(|found| found.kind.resource.api_version);
     assert_eq!(taken, Ok("pulumi.com/v1".to_owned()));
 }
 
@@ -168,7 +168,7 @@ async fn a_write_that_needs_no_version_avoids_a_lossy_one() {
         let (client, _) = cluster.client();
         let noted = ["pulumi.com/v1alpha1"].into_iter();
         let found = locate_writable_kind(&client, "pulumi.com", "Stack", noted).await;
-        let found = found.map(|kind| kind.resource.api_version).map_err(|error| error.to_string());
+        let found = found.map(|found| found.resource.api_version).map_err(|error| error.to_string());
         let is_so = match (&found, expected) {
             (Ok(version), Ok(expected)) => version == expected,
             (Err(error), Err(expected)) => error.contains(expected),
@@ -195,6 +195,6 @@ async fn the_schema_of_the_stored_version_is_awaited_silently() {
         let is_published = clock::now() - begun >= Duration::from_millis(2500);
         Cluster { is_covered: true, unpublished: if is_published { "" } else { "v1" }, ..LOSSY }.answer(sent)
     });
-    let kind = find_kind(&client, &target("v1alpha1"), |error| panic!("reported {error}")).await;
+    let kind = find_kind(&client, &target("v1alpha1"), |error| panic!("reported {error}")).await.kind;
     assert_eq!(kind.resource.api_version, "pulumi.com/v1alpha1");
 }

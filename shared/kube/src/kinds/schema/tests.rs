@@ -2,7 +2,7 @@ use super::*;
 use serde_json::json;
 
 fn schema_problems(document: &Value, kind: &ResolvedKind) -> Vec<String> {
-    super::schema_problems(&Schema { document, kind })
+    Schema { document, kind }.problems(Advice::default())
 }
 
 fn kind() -> ResolvedKind {
@@ -89,7 +89,7 @@ fn what_is_missing_is_said_with_its_place() {
         (
             status(&old),
             format!(
-                "demo.example/v1 Proxy has no field observedGeneration in the items of .status.conditions: add {generation} {place}.status.properties.conditions.items.properties {crd}"
+                "demo.example/v1 Proxy has no field observedGeneration in the items of .status.conditions: add {generation} {place}.status.properties.conditions.items.properties {crd}, or correct with correct.nudge, or only observe the objects with mode: Observe"
             ),
         ),
         (
@@ -229,7 +229,7 @@ fn a_status_that_others_have_to_fill_is_doubted() {
         strict["required"] = json!(required);
         let document = document(&strict);
         assert_eq!(schema_problems(&document, &kind()), Vec::<String>::new());
-        schema_doubts(&Schema { document: &document, kind: &kind() }).join("; ")
+        Schema { document: &document, kind: &kind() }.doubts(Advice::default()).join("; ")
     };
     assert_eq!(said(&strict, &["conditions", "phase"]), "");
     let doubt = said(&strict, &["conditions", "databaseName"]);
@@ -238,6 +238,55 @@ fn a_status_that_others_have_to_fill_is_doubted() {
         "{doubt}"
     );
     assert!(doubt.contains(".properties.status.required of CustomResourceDefinition"), "{doubt}");
+}
+
+const OBSERVES: Advice = Advice { owns_nothing: true, is_ready: false, may_report: true, is_of_operator: false };
+const NUDGES: Advice = Advice { is_of_operator: true, ..OBSERVES };
+
+#[test]
+fn the_tag_takes_the_generation_where_nothing_is_owned() {
+    let mut without = items();
+    without["properties"].as_object_mut().unwrap().remove("observedGeneration");
+    let free = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    for (items, advice, place, problem) in [
+        (&items(), Advice::default(), GenerationPlace::Field, ""),
+        (&free, Advice::default(), GenerationPlace::Field, ""),
+        (&without, OBSERVES, GenerationPlace::Tag, ""),
+        (&without, NUDGES, GenerationPlace::Tag, ""),
+        (&without, Advice { is_ready: true, may_report: false, ..OBSERVES }, GenerationPlace::Tag, ", or remove ready"),
+        (&without, Advice::default(), GenerationPlace::Tag, ", or correct with correct.nudge, or only observe"),
+    ] {
+        let document = document(&status(items));
+        let schema = Schema { document: &document, kind: &kind() };
+        let said = schema.problems(advice).join("; ");
+        assert_eq!(schema.generation_place(), place, "{items}");
+        assert!(said.contains(problem) && said.is_empty() == problem.is_empty(), "{said}");
+    }
+    without["properties"]["message"]["maxLength"] = json!(1024);
+    let document = document(&status(&without));
+    let said = Schema { document: &document, kind: &kind() }.problems(OBSERVES).join("; ");
+    assert!(said.contains("raise maxLength to 1056 or more"), "{said}");
+}
+
+#[test]
+fn reports_are_proposed_to_a_target_that_owns_nothing() {
+    let document = document(&json!({"type": "object", "required": ["phase"]}));
+    let said = |advice| Schema { document: &document, kind: &kind() }.problems(advice).join("; ");
+    let what = "demo.example/v1 Proxy has no .status.conditions: ";
+    let mend = "add a list of conditions at .spec.versions[name=v1].schema.openAPIV3Schema.properties.status.properties of \
+                CustomResourceDefinition proxies.demo.example";
+    assert_eq!(said(Advice::default()), format!("{what}{mend}"));
+    assert_eq!(said(OBSERVES), format!("{what}{mend}, or {REPORT}"));
+    let reason = ", because the CustomResourceDefinition belongs to their operator";
+    assert_eq!(said(NUDGES), format!("{what}{REPORT}{reason}, or {mend}"));
+
+    let doubt = |advice| Schema { document: &document, kind: &kind() }.doubts(advice).join("; ");
+    assert!(!doubt(Advice::default()).contains("Report") && doubt(OBSERVES).ends_with(&format!(", or {REPORT}")));
+
+    let mut built_in = kind();
+    built_in.resource.group = String::new();
+    let said = Schema { document: &json!({}), kind: &built_in }.problems(OBSERVES);
+    assert!(said[0].ends_with(&format!(", and a built-in kind cannot be changed: {REPORT}")), "{}", said[0]);
 }
 
 #[test]
