@@ -1,5 +1,7 @@
 //! Reads and writes DriftReports: the conditions of objects whose own status cannot keep them.
 
+mod listed;
+
 use drift_api::names::{REPORT_API_VERSION, REPORT_KIND, REPORT_PLURAL};
 use drift_api::object::report::{ReportState, SeenReport, new_report, report_fields, report_name};
 use drift_api::object::{LeanObject, ObjectId};
@@ -9,6 +11,8 @@ use kube::core::{ApiResource, GroupVersion};
 use serde_json::Value;
 
 use crate::client::{ObjectClient, ResolvedKind, WriteError};
+
+pub use listed::{ListedReports, ReportsUnread, read_report};
 
 /// Message for a report that cannot be created because its own kind is not there.
 const NOT_INSTALLED: &str =
