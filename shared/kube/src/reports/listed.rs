@@ -74,19 +74,21 @@ impl ListedReports {
         let mut listed = Self::default();
         let mut pages = ObjectPages::new(client, &report_kind(), namespaces, report_fields());
         while let Some(page) = pages.next().await.map_err(|error| ReportsUnread::of(error, namespaces))? {
-            page.into_iter().for_each(|report| listed.insert(report));
+            for report in page {
+                listed.insert(report);
+            }
         }
         Ok(listed)
     }
 
-    /// Adds a report that was decoded with [`report_fields`], or its newer state.
-    pub fn insert(&mut self, report: LeanObject) {
-        self.known.insert((report.id.namespace.clone(), report.id.name.clone()), SeenReport::of(report));
+    /// Adds a report that was decoded with [`report_fields`], or its newer state. Returns the former state.
+    pub fn insert(&mut self, report: LeanObject) -> Option<SeenReport> {
+        self.known.insert((report.id.namespace.clone(), report.id.name.clone()), SeenReport::of(report))
     }
 
-    /// Removes a report that was deleted.
-    pub fn remove(&mut self, report: &ObjectId) {
-        self.known.remove(&(report.namespace.clone(), report.name.clone()));
+    /// Removes a report that was deleted. Returns its last state.
+    pub fn remove(&mut self, report: &ObjectId) -> Option<SeenReport> {
+        self.known.remove(&(report.namespace.clone(), report.name.clone()))
     }
 
     /// Returns the report that has the name of this object's.
@@ -169,6 +171,18 @@ mod tests {
         assert_eq!([has_verdict("a"), has_verdict("b"), has_verdict("c")], [true, false, false]);
         let path = "/apis/driftpoller.dev/v1alpha1/namespaces/n/driftreports";
         assert_eq!(log.lines(), [format!("GET {path}?&limit=500")]);
+    }
+
+    #[tokio::test]
+    async fn a_tried_report_is_created_as_a_dry_run() {
+        let (client, log) = answering(|sent| reply(201, &sent.json()));
+        let objects = crate::client::ObjectClient::new(client, "person");
+        let patch =
+            serde_json::from_value(json!([{"op": "add", "path": "/status", "value": {"fields": "/a"}}])).unwrap();
+        let tried = super::super::ReportClient::new(objects).try_create(&kind(), &object("a"), &patch).await.unwrap();
+        let path = "/apis/driftpoller.dev/v1alpha1/namespaces/n/driftreports";
+        assert_eq!(log.lines(), [format!("POST {path}?&dryRun=All&fieldManager=person")]);
+        assert_eq!((&tried["object"]["uid"], &tried["status"]["fields"]), (&json!("uid-a"), &json!("/a")));
     }
 
     #[tokio::test]
