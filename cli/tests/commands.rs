@@ -14,6 +14,8 @@ mod kinds;
 mod mistakes;
 #[path = "commands/rbac.rs"]
 mod rbac;
+#[path = "commands/reports.rs"]
+mod reports;
 #[path = "commands/terminal.rs"]
 mod terminal;
 

@@ -52,6 +52,7 @@ mod reading;
 mod refusals;
 mod replicas;
 mod report_writers;
+mod reported_commands;
 mod rights;
 mod scopes;
 mod secrets;

@@ -5,7 +5,7 @@ use drift_api::identity::ResourceName;
 use drift_api::names::GIVE_UP_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_api::object::status_patch::condition_patch;
-use drift_language::Target;
+use drift_language::{ConditionsPlace, Target};
 use drift_poller::engine::judgement::rendered::appraise;
 use json_patch::Patch;
 use serde_json::{Value, json};
@@ -24,6 +24,10 @@ pub(super) enum AdoptError {
         "it owns {0} already, by its driftCorrected; to own another resource, give that one up first (`kubectl drift give-up KIND/NAME`)"
     )]
     Owns(Value),
+    #[error(
+        "its target {0} keeps the conditions in DriftReports (`objects.conditions: Report`), and the objects of such a target own nothing"
+    )]
+    KeepsReports(String),
     #[error("its target {0} only observes: a claim has no effect while `correct.mode` is Observe")]
     Observes(String),
     #[error("its target {0} writes nothing outside: it wakes the operator that owns the object, which needs no claim")]
@@ -46,6 +50,9 @@ pub(super) fn record_with_claim(target: &Target, object: &LeanObject) -> Result<
     let record = object.conditions.correction_status();
     if object.deleting {
         return Err(AdoptError::Deleting);
+    }
+    if target.objects.conditions == ConditionsPlace::Report {
+        return Err(AdoptError::KeepsReports(target.name.clone()));
     }
     if !target.correct.mode.corrects() {
         return Err(AdoptError::Observes(target.name.clone()));
@@ -191,6 +198,13 @@ mod tests {
         }
         let other = lean(&correcting, &whole(&gives_up("y"), "x", None));
         assert!(record_with_claim(&correcting, &other).is_ok(), "it gives up something else");
+    }
+
+    #[test]
+    fn nothing_is_claimed_for_an_object_with_a_report() {
+        let reported = target(&TEXT.replacen("objects: {", "objects: {conditions: Report, ", 1));
+        let error = record_with_claim(&reported, &lean(&reported, &whole(&json!({}), "x", None))).unwrap_err();
+        assert!(error.to_string().contains("own nothing"), "{error}");
     }
 
     #[test]

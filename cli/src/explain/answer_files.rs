@@ -6,7 +6,8 @@ use std::fs;
 
 use drift_api::condition::CurrentVerdict;
 use drift_api::object::LeanObject;
-use drift_language::{HttpRequest, Source, Target};
+use drift_api::object::report::SeenReport;
+use drift_language::{ConditionsPlace, HttpRequest, Source, Target};
 use drift_systems::{HttpReply, RecordedExchange, ReplyBody, SentCredentials, count_as_denied, count_as_limited};
 use http::{HeaderMap, StatusCode};
 
@@ -53,6 +54,10 @@ pub(super) fn try_files(
     let bad = CommandError::BadUsage;
     let (target, manifest) = tried_object(files, named).map_err(bad)?;
     let object = LeanObject::prune(&manifest, &target.all_fields);
+    let object = match target.objects.conditions {
+        ConditionsPlace::Object => object,
+        ConditionsPlace::Report => object.with_report(SeenReport::absent(None)),
+    };
     let replies = answers.iter().map(|answer| reply_of(&target, answer)).collect::<Result<Vec<_>, _>>().map_err(bad)?;
     let rendered = appraise(&target, &object);
     let polled = try_answers(&target, &object, &rendered, &replies).map_err(bad)?;

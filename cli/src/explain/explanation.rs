@@ -53,6 +53,8 @@ pub struct Explanation {
     stands: Vec<Condition>,
     /// The contradiction of its condition by the poller's Lease.
     doubt: Option<Doubt>,
+    /// The name of the DriftReport that has its conditions.
+    report: Option<String>,
     written: StatusWrites,
     /// The deletion, if one was requested; then there is no verdict.
     deletion: Option<Deletion>,
@@ -95,6 +97,7 @@ impl Explanation {
             verdict,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
             doubt: None,
+            report: None,
             written: StatusWrites::default(),
             deletion,
             action,
@@ -124,6 +127,7 @@ impl Explanation {
             verdict: Value::Null,
             stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
             doubt: None,
+            report: None,
             written: StatusWrites::default(),
             deletion: Deletion::of(object, None),
             action: None,
@@ -144,6 +148,12 @@ impl Explanation {
     #[must_use]
     pub(crate) fn with_writes(self, written: StatusWrites) -> Self {
         Self { written, ..self }
+    }
+
+    /// The same with the name of the report that has its conditions.
+    #[must_use]
+    pub(crate) fn with_report(self, report: Option<String>) -> Self {
+        Self { report, ..self }
     }
 
     /// The same as a trial, with the sentence about it.
@@ -203,7 +213,10 @@ impl Explanation {
         let verdict = if self.verdict.is_null() { Vec::new() } else { vec![verdict()] };
         let stands = match self.stands.as_slice() {
             [] => vec!["nothing yet".to_owned()],
-            stands => stands.iter().map(|condition| self.said_by(condition)).collect(),
+            stands => {
+                let place = self.report.as_ref().map(|name| format!("in DriftReport {name}"));
+                stands.iter().map(|condition| self.said_by(condition)).chain(place).collect()
+            }
         };
         let deleting = self.deletion.as_ref().map(Deletion::lines).unwrap_or_default();
         let mut paragraphs = vec![
@@ -266,7 +279,7 @@ impl Explanation {
             "kind": self.kind, "object": self.object, "target": self.target, "document": self.place,
             "asked": self.poll.asked, "answers": self.answers.iter().map(Answer::json).collect::<Vec<_>>(), "observed": observed, "failure": failure, "causes": self.poll.causes, "differs": self.poll.differing,
             "verdict": self.verdict, "stands": self.stands.iter().map(Condition::to_json).collect::<Vec<_>>(),
-            "doubt": self.doubt.map(Doubt::as_str),
+            "report": self.report, "doubt": self.doubt.map(Doubt::as_str),
             "written": {
                 "driftObserved": self.written.of_condition(ConditionKind::Observed),
                 "driftCorrected": self.written.of_condition(ConditionKind::Corrected),

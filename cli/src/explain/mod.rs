@@ -215,7 +215,7 @@ async fn explain(
         false => LiveTargets::tried(tried.to_vec()),
     };
     let place = (settings.place.namespace(client), name);
-    let FoundObject { target, kind, object, written } = find_object(client, &live, kind, place).await?;
+    let FoundObject { target, kind, object, report, written } = find_object(client, &live, kind, place).await?;
     let target = match target {
         KnownTarget::Text(target) => target,
         KnownTarget::LastGood(target) => {
@@ -250,7 +250,8 @@ async fn explain(
     let poll = Poll { causes, ..shown(&target, &polled, subject) };
     let answers = if settings.show_answer { answers(&target, subject, &polled.exchanges) } else { Vec::new() };
     let doubt = leases.doubt_of(&target.name, &object, clock::wall()).filter(|_| is_deployed);
-    Ok(Explanation::new(facts, poll, follows).with_writes(written).with_doubt(doubt).with_answers(answers))
+    let explanation = Explanation::new(facts, poll, follows).with_writes(written).with_report(report);
+    Ok(explanation.with_doubt(doubt).with_answers(answers))
 }
 
 /// Adds the way that needs no cluster.

@@ -82,9 +82,10 @@ pub(crate) fn run(settings: &ForgetSettings) -> Result<ExitStatus, CommandError>
             notes.read(target, lease.map_err(CommandError::CannotTell)?.as_ref());
         }
         if notes.hashes.is_empty() {
-            let message =
-                format!("no program in namespace {namespace} knows a target {target}: there is nothing to forget");
-            return Err(CommandError::BadUsage(message));
+            return Err(CommandError::BadUsage(format!(
+                "no program in namespace {namespace} knows a target {target} that leaves anything on its objects: there is nothing to \
+                 forget; the poller deletes the DriftReports of a removed target with `objects.conditions: Report`"
+            )));
         }
         say_released(&session.client, &notes, &texts).await?;
         if !settings.dry_run {
@@ -131,7 +132,8 @@ async fn say_released(client: &kube::Client, notes: &Notes, texts: &Texts) -> Re
             kind: kind.clone(),
             namespaces: namespaces.clone(),
             label_selector: LabelSelector::default(),
-            conditions: ConditionsPlace::default(),
+            // A target with reports writes nothing to its objects, and has no note.
+            conditions: ConditionsPlace::Object,
         };
         let resolved = match kind_of(client, &objects).await {
             Ok(resolved) => resolved,
@@ -148,7 +150,9 @@ async fn say_released(client: &kube::Client, notes: &Notes, texts: &Texts) -> Re
         let mut left = Vec::new();
         let listed = each_object(client, (&objects, &resolved), (None, FieldPaths::default()), |seen| {
             let is_of_other = |target: &Target| {
-                target.objects.is_of(objects.group(), &objects.kind) && is_selected(&target.objects, seen)
+                target.objects.is_of(objects.group(), &objects.kind)
+                    && target.objects.conditions == ConditionsPlace::Object
+                    && is_selected(&target.objects, seen)
             };
             if seen.object.carries_ours() && !others.iter().any(is_of_other) {
                 left.push(format!("{kind} {}", seen.object.id));

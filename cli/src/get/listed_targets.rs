@@ -51,6 +51,9 @@ impl ListedTargets {
             _ => KnownTarget::without_text(without_text.collect())?,
         };
         let row = Row::of((&target, &one.objects), &seen.object);
+        if row.unread {
+            return Some(row);
+        }
         let held = |target| self.holds.borrow().hold_of(target, &seen.object, row.next, clock::wall());
         let doubt = self.holds.borrow().doubt_of(target.name(), &seen.object);
         Some(Row { hold: target.text().and_then(held), doubt, ..row })

@@ -23,7 +23,7 @@ pub(super) async fn mark_missing_rights(
     let (mut sentences, mut is_there) = (Vec::new(), None);
     for one in known {
         let name = one.target.name();
-        let is_silent = |row: &Row| row.target == name && row.observed.is_none() && !row.deleting;
+        let is_silent = |row: &Row| row.target == name && row.observed.is_none() && !row.unread && !row.deleting;
         let Some(target) = one.target.text().filter(|target| !target.suspend && rows.iter().any(is_silent)) else {
             continue;
         };

@@ -17,16 +17,16 @@ use std::time::Duration;
 
 use drift_api::names::CONTROLLER_LEASE;
 use drift_api::object::SeenObject;
-use drift_api::object::field_paths::FieldPaths;
 use drift_kube::process::clock;
 use drift_kube::program::settings::parse_lease_name;
 use drift_language::LabelSelector;
 use tokio::sync::Notify;
 
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, each_object, warn};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, each_with_conditions, warn};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
+use crate::targets::reports::ReportLists;
 use crate::targets::session::Session;
 use crate::targets::{KnownKind, known_kinds};
 use held::LeaseHolds;
@@ -108,9 +108,14 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
             }
             return Ok(ExitStatus::Success);
         }
-        let mut rows = Vec::new();
+        let (mut rows, mut reports) = (Vec::new(), ReportLists::default());
         for one in &listed.known {
-            whole &= add_rows(client, (one, &listed), namespace, &mut rows).await?;
+            whole &= add_rows(client, (one, &listed), namespace, (&mut rows, &mut reports)).await?;
+        }
+        for unread in reports.unread().map(ToString::to_string) {
+            warn(&unread)?;
+            troubles.push(unread);
+            whole = false;
         }
         let missing = mark_missing_rights(client, session.home, (&listed.known, &mut rows)).await;
         missing.iter().try_for_each(|sentence| warn(sentence))?;
@@ -223,11 +228,10 @@ async fn add_rows(
     client: &kube::Client,
     (one, listed): (&KnownKind, &ListedTargets),
     namespace: Option<&str>,
-    rows: &mut Vec<Row>,
+    (rows, reports): (&mut Vec<Row>, &mut ReportLists),
 ) -> Result<bool, CommandError> {
-    let place = (namespace, FieldPaths::default());
     let look = |seen: &SeenObject| rows.extend(listed.row_of(one, seen));
-    let listed = each_object(client, (&one.objects, &one.kind), place, look).await;
+    let listed = each_with_conditions(client, (&one.objects, &one.kind), namespace, reports, look).await;
     if let Err(error) = &listed {
         let (plural, target) = (&one.kind.resource.plural, one.target.name());
         warn(&format!("the {plural} of target {target} cannot be listed: {error}"))?;

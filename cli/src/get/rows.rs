@@ -7,6 +7,7 @@ use age::age;
 use drift_api::condition::{ConditionStatus, Tag, named_fields};
 use drift_api::held_corrections::Hold;
 use drift_api::object::LeanObject;
+use drift_api::object::report::report_name;
 use drift_api::unwritten::Doubt;
 use drift_language::ObjectSelection;
 use jiff::Timestamp;
@@ -15,12 +16,17 @@ use serde_json::{Value, json};
 use crate::ending::ExitStatus;
 use crate::ownership::Dispute;
 use crate::targets::known::KnownTarget;
+use crate::targets::reports::is_unread;
 use drift_api::printable::printable;
 use drift_poller::engine::object::deletion::{DELETING, NO_VERDICT, verdict_of};
 use drift_poller::engine::object::overview::Next;
 
 /// The cell of a missing value.
 const NOTHING: &str = "-";
+/// The cell of a value in a report that cannot be read.
+const UNREAD: &str = "?";
+/// The message of an object whose report cannot be read.
+const UNREAD_MESSAGE: &str = "its conditions are in a DriftReport, which cannot be read";
 /// The reason of an object that the poller may not read, as of the Event on its target.
 const RIGHTS_MISSING: &str = "RightsMissing";
 /// NEXT of an object that was deleted during a watch.
@@ -43,6 +49,10 @@ pub(crate) struct Row {
     pub(crate) observed: Option<Observed>,
     /// The controller's condition.
     pub(crate) corrected: Option<Corrected>,
+    /// The name of the DriftReport with its conditions; `None` without one, and if they are on the object.
+    pub(crate) report: Option<String>,
+    /// True if its conditions are in a report that could not be read.
+    pub(crate) unread: bool,
     /// True if it is being deleted: nothing is said of such an object.
     pub(crate) deleting: bool,
     /// True if it is paused.
@@ -141,6 +151,8 @@ impl Row {
             target: target.name().to_owned(),
             observed,
             corrected,
+            report: report_of(objects, object),
+            unread: is_unread(objects, object),
             deleting: object.deleting,
             paused: object.paused,
             suspended: target.text().map(|target| target.suspend),
@@ -172,16 +184,23 @@ impl Row {
     #[must_use]
     pub(crate) fn cells(&self, now: Timestamp, wide: bool) -> Vec<String> {
         let observed = self.observed.as_ref();
-        let text = |part: Option<String>| part.filter(|text| !text.is_empty()).unwrap_or_else(|| NOTHING.to_owned());
+        let cell = |part: Option<String>, is_unread: bool| {
+            let missing = if is_unread { UNREAD } else { NOTHING };
+            part.filter(|text| !text.is_empty()).unwrap_or_else(|| missing.to_owned())
+        };
+        let text = |part| cell(part, false);
+        // An object that is being deleted has no verdict.
+        let of_verdict = |part| cell(part, self.unread && !self.deleting);
+        let of_correction = |part| cell(part, self.unread);
         let mut cells = vec![
             text(self.namespace.clone()),
             format!("{}/{}", self.kind, self.name),
-            observed.and_then(|_| self.status()).map_or(NOTHING, ConditionStatus::as_str).to_owned(),
-            text(observed.and_then(|observed| age(&observed.since, now))),
-            text(observed.map(|observed| self.said_reason(observed)).or_else(|| self.reason_without_verdict())),
-            text(observed.map(|observed| observed.fields.join(","))),
-            text(self.corrected.as_ref().map(|corrected| corrected.said_reason().to_owned())),
-            text(self.next_cell(now)),
+            of_verdict(observed.and_then(|_| self.status()).map(|status| status.as_str().to_owned())),
+            of_verdict(observed.and_then(|observed| age(&observed.since, now))),
+            of_verdict(observed.map(|observed| self.said_reason(observed)).or_else(|| self.reason_without_verdict())),
+            of_verdict(observed.map(|observed| observed.fields.join(","))),
+            of_correction(self.corrected.as_ref().map(|corrected| corrected.said_reason().to_owned())),
+            of_correction(self.next_cell(now)),
         ];
         if wide {
             cells.extend([self.target.clone(), text(Some(self.message()))]);
@@ -210,14 +229,20 @@ impl Row {
             Some(format!("{}: {why}", corrected.reason))
         });
         let held = self.hold.as_ref().map(|hold| format!("held: {}", hold.sentence));
+        let observed = observed.or_else(|| self.unread.then_some(UNREAD_MESSAGE));
         let said = observed.map(str::to_owned).into_iter().chain(failed).chain(held);
         said.collect::<Vec<_>>().join("; ")
     }
 
     /// The NEXT column: the next step, or the hold of it.
     fn next_cell(&self, now: Timestamp) -> Option<String> {
-        let shown = || self.hold.as_ref().map(|hold| hold.cell(now)).or_else(|| self.next.as_str().map(str::to_owned));
+        let shown = || self.hold.as_ref().map(|hold| hold.cell(now)).or_else(|| self.next_word().map(str::to_owned));
         if self.gone { Some(GONE.to_owned()) } else { shown() }
+    }
+
+    /// The next step, which follows from the conditions.
+    fn next_word(&self) -> Option<&'static str> {
+        self.next.as_str().filter(|_| !self.unread)
     }
 
     /// The same for programs.
@@ -235,14 +260,20 @@ impl Row {
                 "correction": corrected.correction,
             })
         });
-        let next = self.hold.as_ref().map(|hold| hold.word).or_else(|| self.next.as_str());
+        let next = self.hold.as_ref().map(|hold| hold.word).or_else(|| self.next_word());
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
             "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": next,
             "held": self.hold.as_ref().map(Hold::json), "gone": self.gone, "lacksRights": self.lacks_rights, "doubt": self.doubt.map(Doubt::as_str),
-            "driftObserved": observed, "driftCorrected": corrected,
+            "report": self.report, "reportUnread": self.unread, "driftObserved": observed, "driftCorrected": corrected,
         })
     }
+}
+
+/// The name of the report that is about this object.
+fn report_of(objects: &ObjectSelection, object: &LeanObject) -> Option<String> {
+    object.report.as_ref()?.about(&object.id.uid)?;
+    Some(report_name(objects.group(), &objects.kind, &object.id.name))
 }
 
 /// The heads of [`Row::cells`].

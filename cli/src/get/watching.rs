@@ -1,11 +1,15 @@
-//! `get --watch`: the list, then each change as the API server reports it.
+//! `get --watch`: the list, then each change as the API server reports it. An object with a report changes with either.
+
+mod followed_reports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use drift_api::object::SeenObject;
 use drift_kube::process::clock;
-use drift_kube::watch::{Change, follow_objects};
+use drift_kube::watch::{Change, follow_objects, follow_reports};
+use drift_language::ConditionsPlace;
+use futures::FutureExt as _;
 use tokio::sync::mpsc;
 
 use super::changes::{Followed, RowKey};
@@ -16,6 +20,8 @@ use super::wanted::{Wanted, arrange};
 use crate::cluster::selected_namespaces;
 use crate::ending::CommandError;
 use crate::targets::KnownKind;
+use crate::targets::reports::with_its_conditions;
+use followed_reports::FollowedReports;
 
 /// Changes that may wait to be printed: a page of a list. The watch waits then, as for any slow reader.
 const WAITING_CHANGES: usize = 500;
@@ -30,23 +36,32 @@ pub(super) async fn watch(
     (namespace, wanted, output): (Option<&str>, &Wanted, GetOutput),
 ) -> Result<(), CommandError> {
     let (sender, mut changes) = mpsc::channel(WAITING_CHANGES);
-    let (mut followers, mut of_collections) = (Vec::new(), Vec::new());
+    let (mut followers, mut of_collections, mut of_reports) = (Vec::new(), Vec::new(), BTreeSet::new());
     for one @ KnownKind { objects, kind, .. } in &listed.known {
         let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { continue };
         let namespaces = namespaces.into_iter().map(Some);
         let all = if namespaces.len() == 0 || !kind.namespaced { vec![None] } else { namespaces.collect() };
         for namespace in all {
             let told = (of_collections.len(), sender.clone());
-            followers.push(follow_objects(client.clone(), kind.clone(), namespace, told));
+            if objects.conditions == ConditionsPlace::Report {
+                of_reports.insert(namespace.clone());
+            }
+            followers.push(follow_objects(client.clone(), kind.clone(), namespace, told).boxed());
             of_collections.push(one);
         }
     }
+    let numbers = of_collections.len()..;
+    let reports: BTreeMap<usize, Option<String>> = numbers.zip(of_reports).collect();
+    for (number, namespace) in &reports {
+        followers.push(follow_reports(client.clone(), namespace.clone(), (*number, sender.clone())).boxed());
+    }
     drop(sender);
-    let unlisted = (0..of_collections.len()).collect();
+    let unlisted = (0..followers.len()).collect();
     let mut watching = Watching {
         listed,
         of_collections,
         unlisted,
+        reports: FollowedReports::new(reports),
         wanted,
         output,
         followed: Followed::new(wanted.clone()),
@@ -77,10 +92,11 @@ struct Watching<'s> {
     of_collections: Vec<&'s KnownKind>,
     /// Collections whose list has not come yet.
     unlisted: BTreeSet<usize>,
+    reports: FollowedReports,
     wanted: &'s Wanted,
     output: GetOutput,
     followed: Followed,
-    /// The listed objects, whose rows change with the Leases too.
+    /// The listed objects, whose rows change with the Leases and their reports too.
     objects: BTreeMap<RowKey, SeenObject>,
     /// Once all lists have come.
     list: Option<FollowedList>,
@@ -106,7 +122,8 @@ impl Watching<'_> {
     fn hear_holds(&mut self) -> String {
         let Some(list) = &mut self.list else { return String::new() };
         let row_of = |(place, seen): (&RowKey, &SeenObject)| {
-            let row = self.listed.row_of(self.of_collections.get(place.0)?, seen)?;
+            let one = self.of_collections.get(place.0)?;
+            let row = self.listed.row_of(one, &self.reports.join(one, seen))?;
             self.followed.held_again(place, row)
         };
         let rows: Vec<_> = self.objects.iter().filter_map(row_of).collect();
@@ -114,6 +131,9 @@ impl Watching<'_> {
     }
 
     fn rows_of(&mut self, number: usize, change: Change<SeenObject>) -> Vec<Row> {
+        if self.reports.has(number) {
+            return self.rows_of_reports(number, change);
+        }
         match change {
             Change::ListBegan => self.followed.began(number),
             Change::Found(seen, _) | Change::Changed(seen) => return self.seen(number, &seen).into_iter().collect(),
@@ -142,9 +162,25 @@ impl Watching<'_> {
         Vec::new()
     }
 
+    /// The rows of the objects whose reports changed.
+    fn rows_of_reports(&mut self, number: usize, change: Change<SeenObject>) -> Vec<Row> {
+        if matches!(change, Change::ListEnded | Change::Failing(_)) {
+            self.unlisted.remove(&number);
+        }
+        let changed = self.reports.hear(number, change);
+        let is_changed = |(collection, uid): &&RowKey| {
+            let one = self.of_collections.get(*collection);
+            one.is_some_and(|one| one.objects.conditions == ConditionsPlace::Report) && changed.concerns(uid)
+        };
+        let places = self.objects.keys().filter(is_changed).cloned().collect::<Vec<_>>();
+        let objects = places.into_iter().filter_map(|place| Some((place.0, self.objects.get(&place)?.clone())));
+        objects.collect::<Vec<_>>().iter().filter_map(|(collection, seen)| self.seen(*collection, seen)).collect()
+    }
+
     fn seen(&mut self, number: usize, seen: &SeenObject) -> Option<Row> {
         let place = (number, seen.object.id.uid.to_string());
-        let row = self.listed.row_of(self.of_collections.get(number)?, seen);
+        let one = self.of_collections.get(number)?;
+        let row = self.listed.row_of(one, &self.reports.join(one, seen));
         match row {
             Some(_) => _ = self.objects.insert(place.clone(), seen.clone()),
             None => _ = self.objects.remove(&place),

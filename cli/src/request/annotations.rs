@@ -29,8 +29,14 @@ pub(crate) enum ObjectRequest {
 
 /// An object of which nothing can be given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it owns nothing, by its driftCorrected; name the resource from which it is to step back with --identity")]
-pub(crate) struct OwnsNothing;
+pub(crate) enum OwnsNothing {
+    /// Its record has no claim.
+    #[error("it owns nothing, by its driftCorrected; name the resource from which it is to step back with --identity")]
+    Unclaimed,
+    /// Its target owns nothing.
+    #[error("its conditions are in a DriftReport, and an object with a report owns nothing that it could give up")]
+    Reported,
+}
 
 /// An annotation to set, or where it has no value to take away.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,10 +58,11 @@ impl ObjectRequest {
             Self::Resume => (PAUSED_ANNOTATION, None),
             Self::Poll => (POLL_REQUESTED_ANNOTATION, Some(now.to_owned())),
             Self::Retry => (RETRY_REQUESTED_ANNOTATION, Some(now.to_owned())),
+            Self::GiveUp(_) if object.report.is_some() => return Err(OwnsNothing::Reported),
             Self::GiveUp(Some(identity)) => (GIVE_UP_ANNOTATION, Some(identity.clone())),
             Self::GiveUp(None) => {
                 let record = object.conditions.correction_status();
-                (GIVE_UP_ANNOTATION, Some(record.owned().ok_or(OwnsNothing)?.identity.to_string()))
+                (GIVE_UP_ANNOTATION, Some(record.owned().ok_or(OwnsNothing::Unclaimed)?.identity.to_string()))
             }
             Self::EndGiveUp => (GIVE_UP_ANNOTATION, None),
         };
@@ -86,7 +93,7 @@ impl ObjectRequest {
     pub(crate) fn doubt(&self, object: &LeanObject) -> Option<&'static str> {
         let reason = object.conditions.correction_status().reason;
         if object.conditions.observed().is_none() {
-            return Some("driftObserved does not stand on it: perhaps no target is about it");
+            return Some("driftObserved does not stand on it, nor in a DriftReport: perhaps no target is about it");
         }
         let observed = object.conditions.observed().and_then(|condition| ObservedReason::parse(&condition.reason));
         match self {
@@ -163,6 +170,7 @@ fn in_shell(word: String) -> String {
 mod tests {
     use super::*;
     use drift_api::object::field_paths::FieldPaths;
+    use drift_api::object::report::SeenReport;
 
     fn object(annotations: &Value, reason: Option<&str>) -> LeanObject {
         object_with(annotations, reason, "x")
@@ -214,9 +222,9 @@ mod tests {
         for (request, record, expected) in [
             (&owned, "correction 2, owns \"zone www\": created [scope 3f2a9c71]", Ok("zone www")),
             (&owned, "owns \"web\": started", Ok("web")),
-            (&owned, "correction 2: taken by Proxy a/web", Err(OwnsNothing)),
-            (&owned, "correction 2, claims \"web\": refused", Err(OwnsNothing)),
-            (&owned, "the text says: owns \"web\"", Err(OwnsNothing)),
+            (&owned, "correction 2: taken by Proxy a/web", Err(OwnsNothing::Unclaimed)),
+            (&owned, "correction 2, claims \"web\": refused", Err(OwnsNothing::Unclaimed)),
+            (&owned, "the text says: owns \"web\"", Err(OwnsNothing::Unclaimed)),
             (&named, "correction 2: taken by Proxy a/web", Ok("other")),
             (&named, "correction 2, owns \"web\": created", Ok("other")),
         ] {
@@ -224,7 +232,17 @@ mod tests {
             assert_eq!(given_up_of(request, record), expected, "{record}");
         }
         let bare = object(&Value::Null, None);
-        assert_eq!(owned.setting(&bare, "T"), Err(OwnsNothing));
+        assert_eq!(owned.setting(&bare, "T"), Err(OwnsNothing::Unclaimed));
+    }
+
+    #[test]
+    fn an_object_with_a_report_gives_up_nothing() {
+        let reported = object(&Value::Null, None).with_report(SeenReport::absent(None));
+        for identity in [None, Some("web".to_owned())] {
+            let setting = ObjectRequest::GiveUp(identity).setting(&reported, "T");
+            assert_eq!(setting, Err(OwnsNothing::Reported));
+        }
+        assert!(ObjectRequest::EndGiveUp.setting(&reported, "T").is_ok());
     }
 
     #[test]

@@ -10,11 +10,13 @@ use drift_api::object::{LeanObject, ObjectId};
 use drift_api::printable::printable;
 use drift_api::timing::moment::Moment;
 use drift_api::unwritten::Unwritten;
+use drift_kube::client::ResolvedKind;
 use drift_kube::process::clock;
 use drift_kube::program::settings::{parse_lease_name, parse_namespace};
 use tokio::time::sleep;
 
 use super::annotations::ObjectRequest;
+use super::reported::{MeantObject, may_have_report, read_with_report};
 use super::{RequestSettings, set};
 use crate::cluster::{SHIPPED_NAMESPACE, block_on, read_object};
 use crate::ending::{CommandError, ExitStatus};
@@ -91,7 +93,7 @@ pub(crate) fn run(settings: &PollSettings) -> Result<ExitStatus, CommandError> {
             return Ok(ExitStatus::Unknown);
         }
         let (mut asked, mut statuses) = (Vec::new(), Vec::new());
-        for (kind, object) in &objects {
+        for MeantObject { kind, object, .. } in &objects {
             match ask(&session.client, kind, object).await {
                 Ok(one) => asked.push(one),
                 Err(error) => statuses.push(fail(kind, object, &error)?),
@@ -153,15 +155,13 @@ impl Asked<'_> {
     async fn wait(&self, wait: &Wait<'_>) -> Result<Option<(ExitStatus, String)>, String> {
         let Wait { session, end, doubted_from } = *wait;
         let kind = resolved(self.kind);
-        let place = (self.object.id.namespace.as_deref().unwrap_or_default(), &*self.object.id.name);
         loop {
             // A call that fails may succeed later: the API server may restart.
-            let read = read_object(&session.client, &kind, place).await;
-            if let Ok(object) = &read {
-                let object = object.as_ref().map(|object| LeanObject::prune(object, &FieldPaths::default()));
-                if let Some(answer) = self.answer(object.as_ref())? {
-                    return Ok(Some(answer));
-                }
+            let read = self.read(&session.client, &kind).await;
+            if let Ok(object) = &read
+                && let Some(answer) = self.answer(object.as_ref())?
+            {
+                return Ok(Some(answer));
             }
             let now = clock::now();
             if now >= doubted_from.min(end)
@@ -174,6 +174,24 @@ impl Asked<'_> {
             }
             sleep(READ_EVERY).await;
         }
+    }
+
+    /// Reads the object, with the conditions of its report if they are or may be there.
+    ///
+    /// # Errors
+    /// A sentence, if one of them cannot be read.
+    async fn read(&self, client: &kube::Client, kind: &ResolvedKind) -> Result<Option<LeanObject>, String> {
+        let place = (self.object.id.namespace.as_deref().unwrap_or_default(), &*self.object.id.name);
+        let whole = read_object(client, kind, place).await.map_err(|error| error.to_string())?;
+        let Some(object) = whole.map(|whole| LeanObject::prune(&whole, &FieldPaths::default())) else {
+            return Ok(None);
+        };
+        let is_reported = self.object.report.is_some() || may_have_report(kind, &object);
+        // Another object, and a deletion, end the wait without a verdict.
+        if is_reported && object.id.uid == self.object.id.uid && !object.deleting {
+            return read_with_report(client, kind, &object).await.map(Some);
+        }
+        Ok(Some(object))
     }
 
     /// Returns the verdict if it answers the request.

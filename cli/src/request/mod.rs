@@ -18,9 +18,11 @@ use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::kinds::names::{ServedKind, find_kind};
 use crate::kinds::{resolved, served_kinds};
 use annotations::{ObjectRequest, Setting};
+use reported::{MeantObject, with_reports};
 
 pub(crate) mod annotations;
 pub(crate) mod answered_polls;
+mod reported;
 
 /// Shown at the end of `--help` of `pause`.
 pub(crate) const PAUSE_EXAMPLES: &str = "Examples:
@@ -100,13 +102,13 @@ impl RequestSettings {
     }
 
     /// The objects that are meant. Says so if there are none.
-    async fn find(&self, client: &kube::Client) -> Result<Vec<(ServedKind, LeanObject)>, CommandError> {
+    async fn find(&self, client: &kube::Client) -> Result<Vec<MeantObject>, CommandError> {
         let (namespace, selector) = (self.place.namespace(client), self.selector().unwrap_or_default());
         let objects = find_objects(client, namespace, (&self.named()?, &selector)).await?;
         if objects.is_empty() {
             writeln!(anstream::stderr(), "no objects found in namespace {namespace}")?;
         }
-        Ok(objects)
+        Ok(with_reports(client, objects).await)
     }
 }
 
@@ -120,9 +122,9 @@ pub(crate) fn run(settings: &RequestSettings, request: &ObjectRequest) -> Result
         let client = connect(&settings.cluster).await?;
         let objects = settings.find(&client).await?;
         let mut status = ExitStatus::Success;
-        for (kind, object) in &objects {
-            if let Err(error) = ask(&client, (kind, object), (request, settings.dry_run)).await? {
-                writeln!(anstream::stderr(), "error: {} {}: {error}", kind.kind, object.id)?;
+        for meant in &objects {
+            if let Err(error) = ask(&client, meant, (request, settings.dry_run)).await? {
+                writeln!(anstream::stderr(), "error: {} {}: {error}", meant.kind.kind, meant.object.id)?;
                 status = if status == ExitStatus::Success { error.status() } else { ExitStatus::Unknown };
             }
         }
@@ -197,9 +199,10 @@ async fn selected(
 /// Sets it on one object and says so; the inner error is about this object alone.
 async fn ask(
     client: &kube::Client,
-    (kind, object): (&ServedKind, &LeanObject),
+    meant: &MeantObject,
     (request, dry_run): (&ObjectRequest, bool),
 ) -> Result<Result<(), CommandError>, CommandError> {
+    let MeantObject { kind, object, unread } = meant;
     let place = format!("{} {}", kind.kind, object.id);
     if let Some(needless) = request.is_needless(object) {
         writeln!(anstream::stdout(), "{place} {needless}")?;
@@ -214,7 +217,9 @@ async fn ask(
     }
     let tried = if dry_run { " (dry run)" } else { "" };
     writeln!(anstream::stdout(), "{place}: {}{tried}\n  same as: {}", setting.words(), setting.kubectl(kind, object))?;
-    if let Some(doubt) = request.doubt(object) {
+    if let Some(unread) = unread {
+        writeln!(anstream::stderr(), "note: {place}: driftObserved does not stand on it: {unread}")?;
+    } else if let Some(doubt) = request.doubt(object) {
         writeln!(anstream::stderr(), "note: {place}: {doubt}")?;
     }
     Ok(Ok(()))

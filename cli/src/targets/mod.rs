@@ -5,6 +5,7 @@
 pub(crate) mod active;
 pub(crate) mod known;
 pub(crate) mod leases;
+pub(crate) mod reports;
 pub(crate) mod session;
 pub(crate) mod status_writes;
 mod unselecting;
@@ -12,9 +13,11 @@ mod unselecting;
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::report::{SeenReport, report_fields};
 use drift_kube::cleanup::{Note, Selection, Selections};
 use drift_kube::client::ResolvedKind;
 use drift_kube::process::clock;
+use drift_kube::reports::read_report;
 use drift_language::{ConditionsPlace, LabelSelector, ObjectSelection};
 use serde_json::Value;
 
@@ -34,7 +37,8 @@ pub(crate) fn notes_on(lease: Option<&Value>) -> LeaseNotes {
     let place = |(selection, note): (&Selection, &Note)| {
         let Selection { target, api_version, kind, namespaces, .. } = selection.clone();
         let label_selector = LabelSelector::default();
-        let conditions = ConditionsPlace::default();
+        // A target with reports writes nothing to its objects, and has no note.
+        let conditions = ConditionsPlace::Object;
         let objects = ObjectSelection { api_version, kind, namespaces, label_selector, conditions };
         NotedPlace { target, config_map: note.config_map.clone(), objects }
     };
@@ -83,8 +87,24 @@ pub(crate) struct FoundObject {
     /// Its kind.
     pub(crate) kind: String,
     pub(crate) object: LeanObject,
-    /// The last write of each program on its status.
+    /// The name of its DriftReport, if it has one.
+    pub(crate) report: Option<String>,
+    /// The last write of each program on its status, or on its report.
     pub(crate) written: StatusWrites,
+}
+
+impl FoundObject {
+    /// The same with the conditions of its report.
+    async fn with_report(self, client: &kube::Client, kind: &ResolvedKind) -> Result<Self, CommandError> {
+        let read = read_report(client, kind, &self.object.id).await;
+        let report = read.map_err(|error| CommandError::CannotTell(error.to_string()))?;
+        let seen = report.as_ref().map(|report| SeenReport::of(LeanObject::prune(report, &report_fields())));
+        let object = self.object.with_report(seen.unwrap_or_else(|| SeenReport::absent(None)));
+        let is_its = object.report.as_ref().is_some_and(|report| report.about(&object.id.uid).is_some());
+        let report = report.filter(|_| is_its).unwrap_or_default();
+        let name = report.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
+        Ok(Self { object, report: name, written: StatusWrites::of_report(&report), ..self })
+    }
 }
 
 /// The object that a command line names, with the target that selects it and its kind.
@@ -117,7 +137,12 @@ pub(crate) async fn find_object(
             unselecting.add(target.name(), &objects, (lean.id.namespace.as_deref(), labels));
             continue;
         }
-        let it = FoundObject { target, kind: objects.kind, object: lean, written: StatusWrites::of(&object) };
+        let found_object =
+            FoundObject { target, kind: objects.kind, object: lean, report: None, written: StatusWrites::of(&object) };
+        let it = match objects.conditions {
+            ConditionsPlace::Object => found_object,
+            ConditionsPlace::Report => found_object.with_report(client, &kind).await?,
+        };
         match &it.target {
             KnownTarget::LastGood(target) => {
                 without_text.push(target.clone());

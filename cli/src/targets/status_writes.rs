@@ -15,9 +15,19 @@ pub(crate) struct StatusWrites {
 impl StatusWrites {
     /// Reads them from a whole object.
     pub(crate) fn of(object: &Value) -> Self {
+        Self::on(object, "status")
+    }
+
+    /// Reads them from a whole DriftReport, which has no subresource.
+    pub(crate) fn of_report(report: &Value) -> Self {
+        Self::on(report, "")
+    }
+
+    fn on(object: &Value, subresource: &str) -> Self {
         let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
         let of = |manager: &str| {
-            let is_of = |entry: &&Value| entry["manager"] == manager && entry["subresource"] == "status";
+            let is_there = |entry: &Value| entry["subresource"].as_str().unwrap_or_default() == subresource;
+            let is_of = |entry: &&Value| entry["manager"] == manager && is_there(entry);
             let times = entries.into_iter().flatten().filter(is_of).filter_map(|entry| entry["time"].as_str());
             times.max().map(str::to_owned)
         };
@@ -51,5 +61,7 @@ mod tests {
         assert_eq!(written.of_condition(ConditionKind::Corrected), Some("2026-01-01T00:02:00Z"));
         assert_eq!(written.of_condition(ConditionKind::Observed), None);
         assert_eq!(StatusWrites::of(&json!({})), StatusWrites::default());
+        let written = StatusWrites::of_report(&object);
+        assert_eq!(written.of_condition(ConditionKind::Corrected), Some("2026-01-01T09:00:00Z"));
     }
 }

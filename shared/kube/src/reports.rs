@@ -1,5 +1,7 @@
 //! Reads and writes DriftReports: the conditions of objects whose own status cannot keep them.
 
+mod listed;
+
 use drift_api::names::{REPORT_API_VERSION, REPORT_KIND, REPORT_PLURAL};
 use drift_api::object::report::{ReportState, SeenReport, new_report, report_fields, report_name};
 use drift_api::object::{LeanObject, ObjectId};
@@ -8,7 +10,9 @@ use json_patch::Patch;
 use kube::core::{ApiResource, GroupVersion};
 use serde_json::Value;
 
-use crate::client::{ObjectClient, ResolvedKind, WriteError};
+use crate::client::{CallError, ObjectClient, ResolvedKind, WriteError};
+
+pub use listed::{ListedReports, ReportsUnread, read_report};
 
 /// Message for a report that cannot be created because its own kind is not there.
 const NOT_INSTALLED: &str =
@@ -79,6 +83,20 @@ impl ReportClient {
             }
         };
         Ok(object.clone().with_report(SeenReport::of(written?)))
+    }
+
+    /// Tries to create the report of an object without one as a dry run. Returns the whole resulting report.
+    ///
+    /// # Errors
+    /// [`CallError`], from the API server's response: 409 if there is a report, which passed all checks.
+    pub async fn try_create(
+        &self,
+        kind: &ResolvedKind,
+        object: &LeanObject,
+        patch: &Patch,
+    ) -> Result<Value, CallError> {
+        let whole = self.whole(kind, object, patch, None).map_err(|error| CallError::Unreadable(error.to_string()))?;
+        self.objects.try_create(&self.report, &report_of(kind, &object.id, ""), &whole).await
     }
 
     /// Deletes a report in the state in which it was read.

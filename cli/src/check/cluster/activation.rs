@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use drift_api::names::POLLER_LEASE;
 use drift_api::object::SeenObject;
-use drift_api::object::field_paths::FieldPaths;
 use drift_api::unwritten::Doubt;
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::config::documents_in;
 use drift_kube::kinds::WrittenKinds;
 use drift_kube::process::clock;
+use drift_kube::reports::ReportsUnread;
 use drift_language::Target;
 use tokio::time::sleep;
 
@@ -24,9 +24,10 @@ use super::troubles::missing_targets;
 use super::{FORBIDDEN, check_against, documents_of_maps, no_config_map};
 use crate::check::document::{Document, Severity};
 use crate::check::report::{Report, Waited, check};
-use crate::cluster::{each_object, kind_of};
+use crate::cluster::{each_with_conditions, kind_of};
 use crate::ending::CommandError;
 use crate::targets::known::LeaseNotes;
+use crate::targets::reports::ReportLists;
 use crate::targets::session::Session;
 
 /// Pause between two reads of the ConfigMaps and the Lease. The poller renews the Lease every 3 s.
@@ -151,7 +152,13 @@ async fn first_polls(client: &kube::Client, target: &Target, notes: &LeaseNotes)
         let doubt = Doubt::of(&seen.object.id, attestation, unwritten);
         polls.add(&seen.object, doubt);
     };
-    match each_object(client, (&target.objects, &kind), (None, FieldPaths::default()), look).await {
+    let mut reports = ReportLists::default();
+    let listed = each_with_conditions(client, (&target.objects, &kind), None, &mut reports, look).await;
+    if let Some(unread) = reports.unread().next() {
+        let is_for_good = matches!(unread, ReportsUnread::Forbidden(_));
+        return Err(Unlisted { why: unread.to_string(), is_for_good });
+    }
+    match listed {
         Ok(()) => Ok(polls),
         Err(error) if error.code() == Some(FORBIDDEN) => {
             let plural = &kind.resource.plural;

@@ -1,17 +1,20 @@
-//! A server-side dry run of a write of `driftObserved`, and whether the API server would keep all of it.
+//! A server-side dry run of a write of `driftObserved`, and whether the API server would keep all of it. With
+//! `objects.conditions: Report` it is the creation of a report.
 //!
 //! Schemas are not enough: CEL rules, admission policies and webhooks decide too.
 
 use drift_api::condition::{Condition, StatusFields};
-use drift_api::names::PERSON_MANAGER;
+use drift_api::names::{PERSON_MANAGER, REPORT_API_VERSION, REPORT_KIND};
 use drift_api::object::LeanObject;
 use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::report::SeenReport;
 use drift_api::object::status_patch::condition_patch;
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{CallError, ObjectClient, ObjectPages, WriteError};
-use drift_kube::kinds::lost_field;
+use drift_kube::kinds::{KindError, locate_served_kind, lost_field};
 use drift_kube::process::clock;
-use drift_language::Target;
+use drift_kube::reports::{ReportClient, ReportsUnread, report_kind};
+use drift_language::{ConditionsPlace, Target};
 use serde_json::Value;
 
 use super::FORBIDDEN;
@@ -25,6 +28,10 @@ const TRIES: u32 = 5;
 
 /// The statuses of internal failures, and of webhooks without support of dry runs.
 const NOT_OF_THE_WRITE: [u16; 2] = [400, 500];
+
+/// How a refusal of the admission policy of reports begins, which lets only the programs write them. The API server
+/// validates the report before it.
+const BY_REPORT_POLICY: &str = "ValidatingAdmissionPolicy 'drift-reports";
 
 /// The meaning of a failed trial.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,6 +52,9 @@ pub(super) async fn try_write(
     (target, kind): (&Target, &ResolvedKind),
     found: &mut TargetFindings,
 ) {
+    if target.objects.conditions == ConditionsPlace::Report {
+        return try_report(client, (target, kind), found).await;
+    }
     for tries_left in (0..TRIES).rev() {
         let fields = FieldPaths::default().with_generation_in(found.generation_place);
         let object = match first_object(client, target, kind, fields).await {
@@ -85,6 +95,45 @@ pub(super) async fn try_write(
             },
         }
     }
+}
+
+/// Tries to create the report of one of the target's objects. Without objects only the kind of reports is looked for.
+async fn try_report(client: &kube::Client, (target, kind): (&Target, &ResolvedKind), found: &mut TargetFindings) {
+    let (reports, question) = (report_kind(), format!("whether the reports of {} are kept", kind.resource.plural));
+    let served = locate_served_kind(client, &reports.resource.group, REPORT_KIND, std::iter::once(REPORT_API_VERSION));
+    match served.await {
+        Ok(_) => {}
+        Err(KindError::Missing { .. }) => return found.error(ReportsUnread::NotInstalled.to_string()),
+        Err(error) => return found.unasked(&question, error),
+    }
+    let object = match first_object(client, target, kind).await {
+        Ok(Some(object)) => object.with_report(SeenReport::absent(None)),
+        Ok(None) => return,
+        Err(error) => return found.unasked(&question, error),
+    };
+    let sent = trial_condition(&object, &clock::wall_seconds());
+    let patch = condition_patch(&object, None, &sent, &StatusFields::NONE);
+    let writer = ReportClient::new(ObjectClient::new(client.clone(), PERSON_MANAGER));
+    let place = format!("tried for {}, without creating it", object.id);
+    match writer.try_create(kind, &object, &patch).await {
+        Ok(answer) => {
+            let lost = lost_fields(&sent, &answer).into_iter().filter_map(|field| lost_field(&reports, field));
+            lost.for_each(|sentence| found.error(format!("{sentence} ({place})")));
+        }
+        Err(error) if is_of_accepted_report(&error) => {}
+        Err(error) => match (error.to_string(), failure_of(error)) {
+            (_, Failure::NotAllowed) => found.untried = Some("you may not create driftreports".to_owned()),
+            (error, Failure::Refused) => found.error(format!("a report is refused: {error} ({place})")),
+            (error, Failure::Overtaken | Failure::Unasked) => found.unasked(&question, error),
+        },
+    }
+}
+
+/// Returns true if the report passed all checks: it exists already, or only the programs may write it.
+fn is_of_accepted_report(error: &CallError) -> bool {
+    let CallError::Answered(status) = error else { return false };
+    let is_by_policy = status.code == FORBIDDEN && status.message.contains(BY_REPORT_POLICY);
+    is_by_policy || (status.code == 409 && status.reason == "AlreadyExists")
 }
 
 /// The whole object as it is stored. `None` if it is not in the state that was listed.
@@ -193,5 +242,26 @@ mod tests {
             assert_eq!(failure_of(CallError::Answered(Box::new(status))), expected, "{code} {message}");
         }
         assert_eq!(failure_of(CallError::Transport("no route".to_owned())), Failure::Unasked);
+    }
+
+    #[test]
+    fn a_report_that_only_the_programs_may_write_is_accepted() {
+        for (code, reason, message, expected) in [
+            (409, "AlreadyExists", "driftreports \"a\" already exists", true),
+            (409, "Conflict", "the object has been modified", false),
+            (
+                403,
+                "Forbidden",
+                "driftreports.driftpoller.dev \"a\" is forbidden: ValidatingAdmissionPolicy 'drift-reports' with binding \
+                 'drift-reports' denied request: only drift-poller and drift-controller may write a DriftReport",
+                true,
+            ),
+            (403, "Forbidden", "driftreports is forbidden: User \"ann\" cannot create resource", false),
+            (422, "Invalid", "DriftReport \"a\" is invalid: object.uid: Required value", false),
+        ] {
+            let status = json!({"status": "Failure", "code": code, "message": message, "reason": reason});
+            let status: Status = serde_json::from_value(status).expect("a status");
+            assert_eq!(is_of_accepted_report(&CallError::Answered(Box::new(status))), expected, "{message}");
+        }
     }
 }

@@ -5,9 +5,13 @@ use super::*;
 use crate::ending::ExitStatus;
 use crate::get::changes::Followed;
 use crate::get::wanted::{Wanted, arrange};
+use crate::targets::reports::with_its_conditions;
+use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::report::{report_fields, report_name};
 use drift_api::printable::is_printable;
 use drift_api::unwritten::UnwrittenWord;
+use drift_kube::reports::ListedReports;
 use std::sync::Arc;
 
 fn observed(status: &str, reason: &str, message: &str) -> Value {
@@ -39,6 +43,52 @@ fn a_row_says_what_stands_on_the_object() {
     assert_eq!(Row { api_version: "v1".to_owned(), ..row }.qualified_name(), "proxy/web");
     let new = super::fixtures::row("new", &json!([]));
     assert_eq!(new.cells(now, false), ["n", "Proxy/new", "-", "-", "-", "-", "-", "Poll"]);
+}
+
+/// The row of an object with a condition in its status, of a target with reports.
+fn reported_row(report: Option<&Value>) -> Row {
+    let target =
+        Arc::new(drift_language::fixtures::target(&TARGET.replace("kind: Proxy", "kind: Proxy, conditions: Report")));
+    let object = json!({"metadata": {"name": "web", "namespace": "n", "uid": "u", "generation": 2},
+        "status": {"conditions": observed("False", "InSync", "left by a former target")}});
+    let version = kube::core::GroupVersionKind::gvk("g.example", "v1", "Proxy");
+    let resource = kube::core::ApiResource::from_gvk(&version);
+    let kind = drift_kube::client::ResolvedKind { resource, namespaced: true };
+    let listed = report.map(|report| {
+        let mut listed = ListedReports::default();
+        listed.insert(LeanObject::prune(report, &report_fields()));
+        listed
+    });
+    let seen = SeenObject { object: LeanObject::prune(&object, &FieldPaths::default()), labels: None };
+    let seen = with_its_conditions((&target.objects, &kind), listed.as_ref(), seen);
+    Row::of((&KnownTarget::Text(target.clone()), &target.objects), &seen.object)
+}
+
+fn report_of(uid: &str) -> Value {
+    let name = report_name("g.example", "Proxy", "web");
+    json!({"metadata": {"name": name, "namespace": "n", "uid": "r", "resourceVersion": "7"}, "object": {"uid": uid},
+        "status": {"conditions": observed("True", "FieldsDiffer", "1 field differs: /a desired 1, observed 2")}})
+}
+
+#[test]
+fn a_row_says_what_the_report_of_its_object_says() {
+    let now = "2026-01-01T00:03:20Z".parse().unwrap();
+    let of_it = reported_row(Some(&report_of("u")));
+    assert_eq!(of_it.cells(now, false)[2..6], ["True", "3m", "FieldsDiffer", "/a"]);
+    assert_eq!(of_it.json()["report"], json!(report_name("g.example", "Proxy", "web")));
+    let of_former = reported_row(Some(&report_of("former")));
+    assert_eq!(of_former.cells(now, false)[2..], ["-", "-", "-", "-", "-", "Poll"]);
+    assert_eq!(of_former.json()["report"], json!(null));
+}
+
+#[test]
+fn a_report_that_cannot_be_read_is_unknown() {
+    let now = "2026-01-01T00:03:20Z".parse().unwrap();
+    let unread = reported_row(None);
+    assert_eq!(unread.cells(now, false)[2..], ["?"; 6]);
+    assert_eq!(unread.cells(now, true)[9], "its conditions are in a DriftReport, which cannot be read");
+    assert_eq!((&unread.json()["reportUnread"], &unread.json()["next"]), (&json!(true), &json!(null)));
+    assert_eq!(summarise(&[unread]), ExitStatus::Unknown);
 }
 
 #[test]

@@ -216,6 +216,17 @@ impl ObjectClient {
         Ok(self.decoded(request, fields).await?)
     }
 
+    /// Tries to create an object of this name as a dry run. Returns the whole resulting object.
+    ///
+    /// # Errors
+    /// Returns [`CallError`], from the API server's response.
+    pub async fn try_create(&self, kind: &ResolvedKind, id: &ObjectId, whole: &Value) -> Result<Value, CallError> {
+        let manager = Some(self.manager.to_owned());
+        let parameters = PostParams { dry_run: true, field_manager: manager };
+        let request = collection_of(kind, id).create(&parameters, whole.to_string().into_bytes());
+        client::request(&self.client, CALL_DEADLINE, request?).await
+    }
+
     /// Replaces an object in the version that `whole` names. Returns it after the write.
     ///
     /// # Errors

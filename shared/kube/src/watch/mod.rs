@@ -9,7 +9,7 @@ mod secrets;
 pub(crate) mod store;
 
 pub use collection::Change;
-pub use objects::follow_objects;
+pub use objects::{follow_objects, follow_reports};
 pub use readable_secrets::ReadableSecrets;
 pub use resource_changes::{ResourceNews, hear_of_changes};
 pub use resume_versions::HeardVersions;
