@@ -26,6 +26,10 @@ const ADMISSION: &str = "ValidatingAdmissionPolicy";
 const ACCOUNTS: &str = "system:serviceaccount:";
 /// The ConfigMap of targets.
 pub const TARGETS: &str = "drift-targets";
+/// The CustomResourceDefinition of DriftReports.
+pub const REPORTS: &str = "driftreports.driftpoller.dev";
+/// Label of a ClusterRole whose rules Kubernetes copies into the role `view`.
+const IN_VIEW: &str = "rbac.authorization.k8s.io/aggregate-to-view";
 
 /// Returns the folder with the shipped kustomization.
 #[must_use]
@@ -74,22 +78,18 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the manifests that the two programs need in this world: namespace, CRD, ServiceAccounts, RBAC and
-    /// admission. Deployments are left out because there is no node. The ConfigMap of targets is left out because each
-    /// test has its own.
+    /// Returns the manifests that the two programs need in this world, beside [`shared_by_worlds`]: namespace, CRD,
+    /// ServiceAccounts and RBAC. Deployments are left out because there is no node. The ConfigMap of targets is left
+    /// out because each test has its own.
     pub fn surroundings(&self, kubectl: &Path) -> Result<Vec<Value>> {
         const LEFT_OUT: [&str; 2] = ["Deployment", "ConfigMap"];
-        let documents = shipped(kubectl)?.iter();
+        let documents = shipped(kubectl)?.iter().filter(|document| !is_shared(document));
         let wanted = documents.filter(|document| !LEFT_OUT.iter().any(|kind| document["kind"] == *kind));
         wanted.map(|document| self.rewrite(document)).collect()
     }
 
     fn rewrite(&self, document: &Value) -> Result<Value> {
         let mut document = document.clone();
-        if document["kind"].as_str().is_some_and(|kind| kind.starts_with(ADMISSION)) {
-            widen(&mut document);
-            return Ok(document);
-        }
         self.rewrite_strings(&mut document);
         let kind = document["kind"].as_str().unwrap_or_default().to_owned();
         if kind.starts_with("ClusterRole") {
@@ -116,6 +116,24 @@ impl Names {
         *text = format!("{}-{text}", self.id);
         Ok(())
     }
+}
+
+/// Returns the manifests that a cluster has once for all its worlds: the kind of reports, who may view them, and
+/// admission.
+pub fn shared_by_worlds(kubectl: &Path) -> Result<Vec<Value>> {
+    let mut documents: Vec<Value> = shipped(kubectl)?.iter().filter(|document| is_shared(document)).cloned().collect();
+    documents.iter_mut().filter(|document| is_admission(document)).for_each(widen);
+    Ok(documents)
+}
+
+fn is_shared(document: &Value) -> bool {
+    is_admission(document)
+        || is(document, "CustomResourceDefinition", REPORTS)
+        || !document["metadata"]["labels"][IN_VIEW].is_null()
+}
+
+fn is_admission(document: &Value) -> bool {
+    document["kind"].as_str().is_some_and(|kind| kind.starts_with(ADMISSION))
 }
 
 /// Makes an admission policy or its binding apply to the accounts of all worlds. The API server recompiles all policies

@@ -84,7 +84,7 @@ impl World {
     /// only such tests use it.
     pub async fn run_alone(label: &str, behaviour: impl AsyncFnOnce(&Self) -> Result<()>) -> Result<()> {
         let folder = run_folder::path()?.join(format!("control-plane-{}", setup::slug(label)));
-        let plane = PlaneHandle::Own(Box::new(ControlPlane::start(&folder).await?));
+        let plane = PlaneHandle::Own(Box::new(ControlPlane::start_for_worlds(&folder).await?));
         Self::begin(label, plane).await?.live(behaviour).await
     }
 

@@ -8,13 +8,14 @@ use drift_e2e::cluster::control_plane::ControlPlane;
 use drift_e2e::cluster::kubectl::{Kubectl, Printed};
 use drift_e2e::manifests;
 use drift_e2e::pages::yaml_blocks;
+use drift_e2e::process::run_folder;
 use drift_language::{Catalogue, Texts};
 use serde_json::{Value, json};
 
 /// Labels of Helm, which kustomize does not set.
 const LABELS_OF_HELM: [&str; 2] = ["app.kubernetes.io/managed-by", "helm.sh/chart"];
-/// Kinds that the chart leaves to the user: `helm install` needs the namespace first, and kinds outlive a release.
-const NOT_IN_THE_CHART: [&str; 2] = ["Namespace", "CustomResourceDefinition"];
+/// Annotation with which Helm keeps an object at an uninstall.
+const KEPT: &str = "helm.sh/resource-policy";
 
 struct Helm {
     program: Kubectl,
@@ -23,7 +24,10 @@ struct Helm {
 
 impl Helm {
     async fn new() -> Result<Self> {
-        let plane = ControlPlane::shared().await?;
+        Self::at(ControlPlane::shared().await?).await
+    }
+
+    async fn at(plane: &ControlPlane) -> Result<Self> {
         let chart = manifests::folder().join("../charts/drift-poller");
         let program = plane.kubectl().with_program(binaries::locate_one(Tool::Helm).await?);
         Ok(Self { program, chart: chart.to_str().context("no UTF-8")?.to_owned() })
@@ -48,8 +52,14 @@ async fn kustomized(folders: &[&str]) -> Result<Vec<Value>> {
         let rendered = manifests::render(&plane.binaries().kubectl, &manifests::folder().join(folder))?;
         documents.extend(manifests::parse_stream(&rendered)?);
     }
-    documents.retain(|each| !NOT_IN_THE_CHART.iter().any(|kind| each["kind"] == *kind));
+    documents.retain(|each| !is_left_to_users(each));
     Ok(documents)
+}
+
+/// `helm install` needs the namespace first, and the kind of the demonstration is not for users.
+fn is_left_to_users(document: &Value) -> bool {
+    let kind = document["kind"].as_str().unwrap_or_default();
+    kind == "Namespace" || kind == "CustomResourceDefinition" && document["metadata"]["name"] != manifests::REPORTS
 }
 
 /// Returns the values that give what the component `proxies` has.
@@ -70,6 +80,11 @@ async fn demonstration() -> Result<Value> {
 fn sorted(mut documents: Vec<Value>) -> Vec<Value> {
     for labels in documents.iter_mut().filter_map(|each| each.pointer_mut("/metadata/labels")?.as_object_mut()) {
         labels.retain(|name, _| !LABELS_OF_HELM.contains(&name.as_str()));
+    }
+    for metadata in documents.iter_mut().filter_map(|each| each["metadata"].as_object_mut()) {
+        if metadata.get("annotations").is_some_and(|annotations| *annotations == json!({KEPT: "keep"})) {
+            metadata.remove("annotations");
+        }
     }
     documents.sort_by_key(|each| format!("{} {}", each["kind"], each["metadata"]["name"]));
     documents
@@ -131,6 +146,7 @@ async fn each_value_reaches_its_object() -> Result<()> {
         "projectedTokens": [{"path": "outside", "audience": "outside.example", "expirationSeconds": 3600}],
         "rights": {"poller": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}], "namespaces": ["a", "b"]},
         "networkPolicies": {"enabled": false}, "admission": {"enabled": false}, "clusterNameSuffix": "-b",
+        "crds": {"enabled": false},
         "targets": {"dns": {"apiVersion": "driftpoller.dev/v1alpha1", "kind": "PollTarget",
             "metadata": {"name": "dns"}, "spec": {"identity": "${self.metadata.name}"}}},
     });
@@ -154,13 +170,18 @@ async fn each_value_reaches_its_object() -> Result<()> {
     let pod = &controller["spec"]["template"]["spec"];
     ensure!(pod["volumes"] == expected["volumes"], "{pod}");
     ensure!(pod["containers"][0]["volumeMounts"] == expected["containers"][0]["volumeMounts"], "{pod}");
-    let bindings = documents.iter().filter(|each| manifests::is(each, "RoleBinding", "drift-poller-kinds-b"));
-    let namespaces: Vec<&Value> = bindings.map(|each| &each["metadata"]["namespace"]).collect();
-    ensure!(namespaces == ["a", "b"], "{namespaces:?}");
+    for name in ["drift-poller-kinds-b", "drift-poller-reports-b", "drift-controller-reports-b"] {
+        let bindings = documents.iter().filter(|each| manifests::is(each, "RoleBinding", name));
+        let namespaces: Vec<&Value> = bindings.map(|each| &each["metadata"]["namespace"]).collect();
+        ensure!(namespaces == ["a", "b"], "{name}: {namespaces:?}");
+        ensure!(find("ClusterRole", name).is_ok() && find("ClusterRoleBinding", name).is_err(), "{name}");
+    }
+    ensure!(find("ClusterRoleBinding", "drift-reports-b")?["roleRef"]["name"] == "drift-reports-b");
     ensure!(find("ClusterRoleBinding", "drift-events-b")?["roleRef"]["name"] == "drift-events-b");
     let text = find("ConfigMap", manifests::TARGETS)?["data"]["dns.yaml"].as_str().context("no text")?;
     ensure!(manifests::parse_stream(text)?[0] == values["targets"]["dns"], "{text}");
-    for kind in ["NetworkPolicy", "ValidatingAdmissionPolicy", "PriorityClass", "PodDisruptionBudget"] {
+    let unwanted = ["CustomResourceDefinition", "NetworkPolicy", "ValidatingAdmissionPolicy", "PriorityClass"];
+    for kind in unwanted.into_iter().chain(["PodDisruptionBudget"]) {
         ensure!(documents.iter().all(|each| each["kind"] != kind), "{kind} was not asked for");
     }
     Ok(())
@@ -246,19 +267,31 @@ async fn a_wrong_value_is_an_error_with_its_place() -> Result<()> {
     Ok(())
 }
 
+/// Applies the CustomResourceDefinition of reports as a release with an older schema would.
+async fn leave_older_reports(helm: &Helm, kubectl: &Kubectl, values: &Value) -> Result<()> {
+    let documents = helm.rendered(values).await?;
+    let kind = documents.iter().find(|each| manifests::is(each, "CustomResourceDefinition", manifests::REPORTS));
+    let mut kind = kind.cloned().context("no CustomResourceDefinition")?;
+    kind["spec"]["versions"][0].as_object_mut().context("no version")?.remove("selectableFields");
+    let apply = ["apply", "--server-side", "--field-manager=helm", "-f", "-"];
+    kubectl.run_with_input(&apply, &kind.to_string()).await?;
+    let left = kubectl.run(&["get", "crd", manifests::REPORTS, "-o", "yaml"]).await?.output;
+    ensure!(!left.contains("selectableFields"), "{left}");
+    Ok(())
+}
+
 #[tokio::test]
 #[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
 async fn helm_installs_upgrades_and_uninstalls() -> Result<()> {
     const NAMESPACE: &str = "helm-check";
-    let helm = Helm::new().await?;
-    let kubectl = ControlPlane::shared().await?.kubectl();
-    // Other installations of these tests have the names without a suffix. The policy for condition writers is not
-    // installed: it would warn the operators of all tests.
+    // The shared one has the CustomResourceDefinition of DriftReports, which Helm would refuse to take over.
+    let plane = ControlPlane::start(&run_folder::path()?.join("control-plane-helm")).await?;
+    let kubectl = plane.kubectl();
+    let helm = Helm::at(&plane).await?;
     let mut values = demonstration().await?;
     json_patch::merge(
         &mut values,
-        &json!({"clusterNameSuffix": "-helm-check", "hints": {"enabled": true},
-        "admission": {"conditionWriters": false}, "poller": {"replicas": 2}}),
+        &json!({"clusterNameSuffix": "-helm-check", "hints": {"enabled": true}, "poller": {"replicas": 2}}),
     );
     let install = helm.run(&["install", "--create-namespace"], NAMESPACE, &values).await?;
     ensure!(install.output.contains("kubectl drift check --from-cluster -n helm-check"), "{}", install.output);
@@ -273,13 +306,16 @@ async fn helm_installs_upgrades_and_uninstalls() -> Result<()> {
     let left = names().await?;
     ensure!(left.contains("deployment.apps/drift-poller") && !left.contains("drift-controller"), "{left}");
     ensure!(left.contains(manifests::TARGETS), "{left}");
+    leave_older_reports(&helm, &kubectl, &values).await?;
     helm.run(&["upgrade"], NAMESPACE, &json!({"clusterNameSuffix": "-helm-check"})).await?;
     let left = names().await?;
     ensure!(!left.contains(manifests::TARGETS) && left.contains("drift-controller"), "{left}");
     helm.program.run(&["uninstall", "drift", "--namespace", NAMESPACE]).await?;
     let policies = kubectl.run(&["get", "validatingadmissionpolicies", "-o", "name"]).await?.output;
     ensure!(!policies.contains("helm-check"), "{policies}");
-    Ok(())
+    let kind = kubectl.run(&["get", "crd", manifests::REPORTS, "-o", "yaml"]).await?.output;
+    ensure!(kind.contains("selectableFields"), "the upgrade or the uninstall lost a part of {kind}");
+    plane.stop().await
 }
 
 #[tokio::test]

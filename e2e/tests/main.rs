@@ -51,6 +51,7 @@ mod readiness;
 mod reading;
 mod refusals;
 mod replicas;
+mod report_writers;
 mod rights;
 mod scopes;
 mod secrets;

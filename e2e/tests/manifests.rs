@@ -76,9 +76,13 @@ async fn every_overlay_is_valid_to_the_api_server() -> Result<()> {
 
 #[tokio::test]
 async fn observing_only_leaves_no_account_that_corrects() -> Result<()> {
-    /// The poller's writes: its Lease, Events, and the status of selected objects.
-    const WRITTEN: [(&str, &[&str]); 3] =
-        [("leases", &["create", "update"]), ("events", &["create"]), ("proxies/status", &["patch"])];
+    /// The poller's writes: its Lease, Events, and the status of selected objects or their reports.
+    const WRITTEN: [(&str, &[&str]); 4] = [
+        ("leases", &["create", "update"]),
+        ("events", &["create"]),
+        ("proxies/status", &["patch"]),
+        ("driftreports", &["create", "update", "patch", "delete", "report"]),
+    ];
     let plane = ControlPlane::shared().await?;
     let folder = manifests::folder().join("overlays/observe-only");
     let documents = manifests::parse_stream(&manifests::render(&plane.binaries().kubectl, &folder)?)?;

@@ -147,9 +147,30 @@ async fn start_without(world: &World, which: Which, grant: &Grant) -> Result<()>
     put(world, grant.kind, &grant.role).await
 }
 
+/// Returns a target with reports in a namespace of its own. It nudges, so that the controller writes them, and no shipped
+/// role lets it nudge a Proxy.
+async fn reported(world: &World, shipped: Target) -> Result<Target> {
+    let name = format!("{}-nudge", world.programs_namespace());
+    let rule = json!({"apiGroups": [world.group()], "resources": ["proxies"], "verbs": ["nudge"]});
+    let subject =
+        json!({"kind": "ServiceAccount", "name": Which::Controller.name(), "namespace": world.programs_namespace()});
+    world
+        .apply(&json!({"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name}, "rules": [rule]}))
+        .await?;
+    world.apply(&json!({"apiVersion": RBAC, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}, "subjects": [subject]})).await?;
+    let nudge = json!({"annotations": {"operator.example/requested-at": "drift-${correction}"}});
+    Ok(shipped
+        .named("reported")
+        .with("/spec/objects/namespaces", json!([format!("{}-reported", world.objects_namespace())]))
+        .with("/spec/objects/conditions", json!("Report"))
+        .with("/spec/correct", json!({"mode": "Correct", "settle": "1s", "nudge": nudge})))
+}
+
 async fn every_right_is_missed(world: &World, which: Which) -> Result<()> {
     let toxiproxy = world.start_toxiproxy().await?;
-    world.apply_target(&Target::shipped(world, toxiproxy.url())?).await?;
+    let shipped = Target::shipped(world, toxiproxy.url())?;
+    world.apply_targets(&[shipped.clone(), reported(world, shipped).await?]).await?;
     let grants = grants(world, which).await?;
     ensure!(grants.len() >= 10, "only {} grants were found", grants.len());
     for grant in grants.iter().filter(|grant| !grant.is_for_the_page() && !grant.is_for_versions()) {
@@ -268,10 +289,16 @@ async fn every_right_of_both_accounts_is_recorded() -> Result<()> {
 async fn list_rights(world: &World, which: Which, kubectl: &Kubectl, namespace: &str) -> Result<String> {
     let grants = grants(world, which).await?;
     let holds_here = |grant: &&Grant| grant.kind == "ClusterRole" || namespace == world.programs_namespace();
-    let wanted: Vec<String> = grants.iter().filter(holds_here).map(|grant| listed_name(grant.rule())).collect();
+    let wanted: Vec<_> =
+        grants.iter().filter(holds_here).map(|grant| (listed_name(grant.rule()), &grant.verb)).collect();
     wait::until(format!("all rights of {} to be known", which.name()), wait::DEADLINE, async || {
         let listed = kubectl.run(&["auth", "can-i", "--list", "--no-headers", "--namespace", namespace]).await?.output;
-        let missing: Vec<&String> = wanted.iter().filter(|one| !listed.contains(one.as_str())).collect();
+        // Several roles may have verbs on one resource.
+        let is_listed = |(name, verb): &(String, &String)| {
+            let mut words = listed.lines().map(|line| (line.split_whitespace().next(), verbs_in(line)));
+            words.any(|(found, verbs)| found == Some(name.as_str()) && verbs.contains(&verb.as_str()))
+        };
+        let missing: Vec<_> = wanted.iter().filter(|one| !is_listed(one)).collect();
         Ok(if missing.is_empty() { Seen::Met(listed) } else { Seen::Instead(format!("no {missing:?} in {listed}")) })
     })
     .await
@@ -286,9 +313,23 @@ fn listed_name(rule: &Value) -> String {
     if subresource.is_empty() { dotted } else { format!("{dotted}/{subresource}") }
 }
 
+/// Returns the verbs of a line of kubectl's list, which are in its last brackets.
+fn verbs_in(line: &str) -> Vec<&str> {
+    let verbs = line.trim_end().rsplit_once('[').map_or("", |(_, verbs)| verbs.trim_end_matches(']'));
+    verbs.split_whitespace().collect()
+}
+
+/// Returns a line with single spaces and its verbs in alphabetical order: those of several roles come in any.
+fn with_sorted_verbs(line: &str) -> String {
+    let start = line.rsplit_once('[').map_or("", |(start, _)| start);
+    let mut verbs = verbs_in(line);
+    verbs.sort_unstable();
+    format!("{} [{}]", start.split_whitespace().collect::<Vec<_>>().join(" "), verbs.join(" "))
+}
+
 /// Returns kubectl's list without the rights of every account, sorted, with the shipped group's name.
 fn table(world: &World, listed: &str) -> String {
-    let rights = listed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let rights = listed.lines().map(with_sorted_verbs);
     let is_everybodys = |line: &String| line.starts_with("[/") || line.starts_with("selfsubject");
     let mut rights: Vec<String> =
         rights.filter(|line| !is_everybodys(line)).map(|line| line.replace(world.group(), manifests::GROUP)).collect();

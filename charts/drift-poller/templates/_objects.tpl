@@ -9,7 +9,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/*
 The objects of one of the shipped manifests in files/, for this namespace, without what belongs to an absent controller.
-Takes the root, the file, and fields to merge into each object.
+Takes the root, the file, and fields to merge into each object. The suffix is for cluster-wide objects, and for those in
+other namespaces.
 */}}
 {{- define "drift.objects" -}}
 {{- $root := .root -}}
@@ -18,7 +19,7 @@ Takes the root, the file, and fields to merge into each object.
 {{- range splitList "\n---\n" ($text | replace "drift-system" $root.Release.Namespace) }}
 {{- $object := mergeOverwrite (fromYaml .) (deepCopy ($.fields | default dict)) }}
 {{- if or $root.Values.controller.enabled (not (hasPrefix "drift-controller" $object.metadata.name)) }}
-{{- if regexMatch "^(Cluster|ValidatingAdmission)" $object.kind }}
+{{- if or (regexMatch "^(Cluster|ValidatingAdmission)" $object.kind) (ne $root.Release.Namespace (dig "metadata" "namespace" $root.Release.Namespace $object)) }}
 {{- $_ := set $object.metadata "name" (print $object.metadata.name $suffix) }}
 {{- end }}
 {{- if and $object.roleRef (eq (dig "kind" "" ($object.roleRef | default dict)) "ClusterRole") }}

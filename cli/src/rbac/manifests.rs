@@ -10,7 +10,7 @@ const API_GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The comment at the top.
 const PREFACE: &str = "# Printed by kubectl drift rbac: what the targets that stand beside each rule need. What both programs need in any case is in
-# manifests/base: their own namespace, Events, and reading CustomResourceDefinitions.
+# manifests/base: their own namespace, Events, DriftReports, and reading CustomResourceDefinitions.
 ";
 
 /// Words that YAML takes for something else than text.

@@ -7,15 +7,15 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use drift_api::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
-use drift_kube::access::rights::rights_on;
+use drift_api::names::{CONTROLLER_MANAGER, GROUP, POLLER_MANAGER};
+use drift_kube::access::rights::{rights_on, rights_on_reports};
 use drift_kube::access::roles::{Role, roles};
 use drift_kube::access::target_rights::rights_on_secrets;
 use drift_kube::access::{Account, Right};
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::kinds::WrittenKinds;
 use drift_kube::program::settings::parse_namespace;
-use drift_language::Target;
+use drift_language::{ConditionsPlace, Target};
 
 use crate::check::cluster::live_documents;
 use crate::check::document::documents_of;
@@ -39,8 +39,8 @@ const EXAMPLES: &str = "Examples:
 Plurals come from the CustomResourceDefinitions in the files; of kinds that are not defined there, from the cluster.
 Exit codes: 0 printed, 2 the cluster does not say what a kind is called, 3 bad usage or targets";
 
-/// The group of Events, which the shipped manifests let both programs write everywhere.
-const EVENTS: &str = "events.k8s.io";
+/// The groups of Events and DriftReports, which the shipped manifests let both programs write everywhere.
+const SHIPPED: [&str; 2] = ["events.k8s.io", GROUP];
 
 /// The targets, and the accounts that get the roles.
 #[derive(Clone, Debug, clap::Args)]
@@ -99,8 +99,8 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
     let account = |name: &str| Account { namespace: settings.namespace.clone(), name: name.to_owned() };
     let mut granted = vec![
-        (account(&settings.poller_account), roles_of(&targets, &kinds, poller_needs)),
-        (account(&settings.controller_account), roles_of(&targets, &kinds, with_secrets)),
+        (account(&settings.poller_account), roles_of(&targets, &kinds, beyond_shipped(poller_needs))),
+        (account(&settings.controller_account), roles_of(&targets, &kinds, beyond_shipped(with_secrets))),
     ];
     let verifier = settings.verify_account.as_ref();
     granted.extend(verifier.map(|name| (account(name), roles_of(&targets, &kinds, verifier_needs))));
@@ -108,7 +108,7 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::Success)
 }
 
-/// The roles of one program, by what it needs for a target.
+/// The roles of one account, by what it needs for a target.
 fn roles_of(
     targets: &[Arc<Target>],
     kinds: &Kinds,
@@ -116,14 +116,28 @@ fn roles_of(
 ) -> Vec<Role> {
     let of_target = |target: &Arc<Target>| {
         let rights = kinds.of(target).map(|kinds| needs(target, &kinds)).unwrap_or_default();
-        let rights = rights.into_iter().filter(|right| right.group != EVENTS);
-        rights.map(|right| (right, target.name.clone())).collect::<Vec<_>>()
+        rights.into_iter().map(|right| (right, target.name.clone())).collect::<Vec<_>>()
     };
     roles(targets.iter().flat_map(of_target))
 }
 
+/// What a program needs, without what the shipped manifests grant.
+fn beyond_shipped(
+    needs: impl Fn(&Target, &TargetKinds<'_>) -> Vec<Right>,
+) -> impl Fn(&Target, &TargetKinds<'_>) -> Vec<Right> {
+    move |target, kinds| {
+        let mut rights = needs(target, kinds);
+        rights.retain(|right| !SHIPPED.contains(&&*right.group));
+        rights
+    }
+}
+
 fn verifier_needs(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {
-    rights_on(kinds.objects, &target.objects, &["list"], "")
+    let mut rights = rights_on(kinds.objects, &target.objects, &["list"], "");
+    if target.objects.conditions == ConditionsPlace::Report {
+        rights.extend(rights_on_reports(&target.objects, &["list"]));
+    }
+    rights
 }
 
 fn with_secrets(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {

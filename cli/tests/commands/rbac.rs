@@ -161,3 +161,30 @@ fn rbac_refuses_what_would_not_come_into_force() {
         assert!(code == 3 && printed.is_empty() && said.contains(expected), "{arguments:?}: {code} {said}");
     }
 }
+
+#[test]
+fn reports_need_no_right_on_the_status() {
+    const REPORTED: &str =
+        "objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy, namespaces: [drift-demo], conditions: Report}";
+    let folder =
+        folder("objects: {apiVersion: demo.driftpoller.dev/v1, kind: Proxy, namespaces: [drift-demo]}", REPORTED);
+    let file = folder.path().join("targets/proxies.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let observing = text.split("\n      correct:").next().unwrap().to_owned() + "\n";
+    fs::write(&file, observing).unwrap();
+    let kind = format!("{MANIFESTS}/components/proxies/proxies.demo.driftpoller.dev.yaml");
+    let arguments = ["rbac", "-f", "targets/proxies.yaml", "-f", &kind, "--verify-account", "drift-verify"];
+    let (code, printed, said) = ended(run_in(folder.path(), &arguments, ""));
+    assert_eq!((code, said.as_str()), (0, ""), "{printed}");
+    let grant =
+        |account: &str, group: &str, resource: &str, verb: &str| [account, group, resource, verb].map(str::to_owned);
+    let of_kind = |account, verb| grant(account, "demo.driftpoller.dev", "proxies", verb);
+    let mut expected: BTreeSet<Grant> = ["get", "list", "watch"]
+        .into_iter()
+        .flat_map(|verb| [of_kind("drift-poller", verb), of_kind("drift-controller", verb)])
+        .collect();
+    // The manifests grant reports to both programs, but not to this account.
+    expected.insert(of_kind("drift-verify", "list"));
+    expected.insert(grant("drift-verify", "driftpoller.dev", "driftreports", "list"));
+    assert_eq!(grants(&printed), expected);
+}

@@ -2,7 +2,7 @@
 //! loopback or on an address that a node reaches ([`Site`]). Without a scheduler and kubelet it runs no Pods.
 //!
 //! All tests of a test binary share one ([`ControlPlane::shared`]). A test that freezes or restarts the API server
-//! starts its own ([`ControlPlane::start`]).
+//! starts its own ([`ControlPlane::start_for_worlds`]).
 
 mod api_server;
 mod audit;
@@ -20,6 +20,7 @@ use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
 use kube::{Api, Client};
+use serde_json::json;
 use tokio::sync::{Mutex, OnceCell};
 
 pub use audit::{AuditRecord, AuditTail};
@@ -29,6 +30,7 @@ pub use site::Site;
 
 use crate::binaries::{self, Binaries};
 use crate::cluster::kubectl::Kubectl;
+use crate::manifests;
 use crate::process::run_folder;
 use crate::process::{Exit, Process};
 use crate::wait::{self, Seen};
@@ -65,10 +67,23 @@ impl ControlPlane {
         static SHARED: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
         let start = async || {
             let folder = run_folder::path()?.join("control-plane");
-            Self::start(&folder).await
+            Self::start_for_worlds(&folder).await
         };
         let shared = SHARED.get_or_init(async || start().await.map_err(|error| format!("{error:#}"))).await;
         shared.as_ref().map_err(|error| anyhow::anyhow!("the shared control plane did not start: {error}"))
+    }
+
+    /// Starts a control plane with the objects that all worlds share.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_for_worlds(folder: &Path) -> Result<Self> {
+        let plane = Self::start(folder).await?;
+        let items = manifests::shared_by_worlds(&plane.binaries.kubectl)?;
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+        // By kubectl's own apply, because tests apply the shipped manifests in that way too.
+        plane.kubectl().run_with_input(&["apply", "-f", "-"], &list.to_string()).await?;
+        Ok(plane)
     }
 
     /// Starts a control plane on loopback that stores its keys, logs and kubeconfigs in `folder`.

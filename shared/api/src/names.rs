@@ -51,6 +51,8 @@ pub const READY_VERB: &str = "ready";
 /// The verb on `/status` of a kind that permits writes of `store`.
 pub const STORE_VERB: &str = "store";
 
+/// The verb on DriftReports, in the whole cluster, by which the admission policy knows the programs.
+pub const REPORT_VERB: &str = "report";
 /// The verb on a kind that permits waking its operator through annotations and labels. The admission
 /// policy requires it.
 pub const NUDGE_VERB: &str = "nudge";

@@ -1,5 +1,5 @@
-//! The controllers of Jobs and StatefulSets beside a control plane on loopback. Their Pods stay pending because there
-//! is no node. A test writes a Pod's status in place of a kubelet.
+//! The controllers of Jobs, StatefulSets and aggregated roles beside a control plane on loopback. Their Pods stay pending
+//! because there is no node. A test writes a Pod's status in place of a kubelet.
 
 use anyhow::Result;
 
@@ -7,8 +7,10 @@ use super::ControlPlane;
 use crate::binaries::{self, Tool};
 use crate::process::Launch;
 
-/// Controllers for pages of the cookbook, and the one of ServiceAccounts: the API server rejects Pods without one.
-const CONTROLLERS: &str = "--controllers=job-controller,statefulset-controller,serviceaccount-controller";
+/// Controllers for pages of the cookbook, the one of ServiceAccounts, because the API server rejects Pods without one, and
+/// the one that fills the role `view`.
+const CONTROLLERS: &str = "--controllers=job-controller,statefulset-controller,serviceaccount-controller,\
+                           clusterrole-aggregation-controller";
 
 impl ControlPlane {
     /// Starts the controllers unless they run already. Does not wait: tests wait for the resulting objects.

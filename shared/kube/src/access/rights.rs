@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use crate::access::Right;
 use crate::access::missing::MissingRights;
 use crate::client::ResolvedKind;
+use drift_api::names::{GROUP, REPORT_PLURAL, REPORT_VERB};
 use drift_language::ObjectSelection;
 
 /// The required rights, by their users.
@@ -125,15 +126,31 @@ fn rights_at(
 /// Returns `verbs` on Jobs, in every namespace of a selection.
 #[must_use]
 pub fn rights_on_jobs(selection: &ObjectSelection, verbs: &[&'static str]) -> Vec<Right> {
+    rights_on_known(&places(selection), ("batch", "jobs"), verbs)
+}
+
+/// Returns `verbs` on DriftReports, in every namespace of a selection.
+#[must_use]
+pub fn rights_on_reports(selection: &ObjectSelection, verbs: &[&'static str]) -> Vec<Right> {
+    rights_on_known(&places(selection), (GROUP, REPORT_PLURAL), verbs)
+}
+
+/// Returns the right by which the admission policy lets a program write DriftReports.
+#[must_use]
+pub fn right_to_report() -> Vec<Right> {
+    rights_on_known(&[None], (GROUP, REPORT_PLURAL), &[REPORT_VERB])
+}
+
+fn rights_on_known(places: &[Option<String>], (group, resource): (&str, &str), verbs: &[&'static str]) -> Vec<Right> {
     let right = |namespace: &Option<String>, verb: &'static str| Right {
         verb,
-        group: "batch".to_owned(),
-        resource: "jobs".to_owned(),
+        group: group.to_owned(),
+        resource: resource.to_owned(),
         subresource: "",
         name: None,
         namespace: namespace.clone(),
     };
-    places(selection).iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
+    places.iter().flat_map(|place| verbs.iter().map(move |verb| right(place, verb))).collect()
 }
 
 /// Returns the right to create Events about objects, in every namespace of a selection.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::document::places::place_within;
 use crate::yaml;
 use crate::yaml::{Content, Fault, Node, Position};
-use drift_api::names::{GROUP, TARGET_KIND, TARGETS_LABEL, TRUE};
+use drift_api::names::{GROUP, REPORT_KIND, TARGET_KIND, TARGETS_LABEL, TRUE};
 
 /// Separates YAML documents.
 const SEPARATOR: &str = "---";
@@ -165,7 +165,9 @@ fn mentions_targets(part: &str) -> bool {
 
 fn is_target(root: &Node) -> bool {
     let is = |key: &str, test: &dyn Fn(&str) -> bool| root.get(key).and_then(Node::as_text).is_some_and(test);
-    is("kind", &|kind| kind == TARGET_KIND) || is("apiVersion", &|version| version.starts_with(GROUP))
+    let is_of_group =
+        is("apiVersion", &|version| version.starts_with(GROUP)) && !is("kind", &|kind| kind == REPORT_KIND);
+    is("kind", &|kind| kind == TARGET_KIND) || is_of_group
 }
 
 fn label_of(manifest: &Node, lines_before: usize) -> HolderLabel {
@@ -282,9 +284,9 @@ items:
 
     #[test]
     fn what_is_no_manifest_of_ours_is_passed_over() {
-        for text in
-            ["", "---\n", "a: 1\n", "- 1\n", "kind: ConfigMap\n", "kind: ConfigMap\ndata: {a: b}\n", "{{ helm }}\n"]
-        {
+        let report = "apiVersion: driftpoller.dev/v1alpha1\nkind: DriftReport\n";
+        let config_map = "kind: ConfigMap\ndata: {a: b}\n";
+        for text in ["", "---\n", "a: 1\n", "- 1\n", "kind: ConfigMap\n", config_map, "{{ helm }}\n", report] {
             assert!(find_documents(text).is_empty(), "{text}");
         }
     }
