@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use drift_api::names::{CONTROLLER_LEASE, CONTROLLER_MANAGER, CREDENTIAL_CONTROLLER, POLLER_LEASE};
+use drift_api::object::report::installation;
 use drift_kube::access::rights::right_to_read_lease;
 use drift_kube::process::kill_point::reach;
 use drift_kube::process::shutdown::{DRAIN_DEADLINE, NOTE_DEADLINE};
@@ -135,6 +136,7 @@ impl Program {
         let secrets = base.secrets.clone();
         let context = Context {
             home: site.namespace.clone(),
+            installation: installation(&site.namespace, &settings.poller_lease_name),
             client: site.client.clone(),
             kinds: site.search_kinds(),
             configuration: base.configuration.clone(),

@@ -27,6 +27,7 @@ mod destinations;
 mod doubtful_creates;
 mod ending;
 mod for_each;
+mod foreign_kinds;
 mod governing;
 mod healing;
 mod hints;

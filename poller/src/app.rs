@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use drift_api::names::{CREDENTIAL_POLLER, POLLER_LEASE, POLLER_MANAGER};
+use drift_api::object::report::installation;
 use drift_kube::process::kill_point::reach;
 use drift_kube::process::tasks;
 use drift_kube::program::{Base, ProgramSettings, supervise};
@@ -75,7 +76,7 @@ impl Program {
         let leader_command = format!("kubectl get lease {lease_name} -n {}", site.namespace);
         let own = ProgramSettings {
             name: "poller",
-            lease: lease_name,
+            lease: lease_name.clone(),
             credential: CREDENTIAL_POLLER,
             on_take: no_annotations(),
             more_rights: Vec::new(),
@@ -86,6 +87,7 @@ impl Program {
         let projected = ProjectedTokens::new(&settings.run.projected_tokens);
         let context = Context {
             home: site.namespace.clone(),
+            installation: installation(&site.namespace, &lease_name),
             client: site.client.clone(),
             kinds: site.search_kinds(),
             configuration: base.configuration.clone(),
@@ -134,7 +136,8 @@ impl Program {
         let working = supervise(configuration.clone(), ended.clone(), start);
         let cleaner = VerdictCleaner(context.clone());
         let collector = Collector::new(&context.collector(), cleaner, SweepSettings::of_conditions(context.patience));
-        let reports = ReportClient::new(ObjectClient::new(context.client.clone(), POLLER_MANAGER));
+        let reports =
+            ReportClient::new(ObjectClient::new(context.client.clone(), POLLER_MANAGER), &context.installation);
         // Boxed, because the future of a term would be large with them.
         let collecting = Box::pin(collector.run());
         let sweeping = Box::pin(sweep(&context, reports));

@@ -138,6 +138,7 @@ fn context() -> Arc<Context> {
     let (events, _task) = event_writer(client.clone(), POLLER_MANAGER, "test", &mut registry);
     let secrets = Arc::new(ArcSwap::default());
     Arc::new(Context {
+        installation: "drift-system/drift-poller".to_owned(),
         home: "drift-system".to_owned(),
         client: client.clone(),
         kinds: KindSearch::new(client.clone(), Health::default(), DocumentCounts::default()),

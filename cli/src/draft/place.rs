@@ -6,9 +6,6 @@ use drift_language::{DocumentName, parse_document};
 use super::definition::Definition;
 use super::operators::Operator;
 
-/// The problem that a draft passes over: without the field, the message of a condition carries the generation.
-const NOT_NEEDED: &str = "has no field observedGeneration";
-
 /// The place of both conditions, with the reasons for which the status cannot keep them.
 #[derive(Debug)]
 pub(super) enum Place {
@@ -48,7 +45,7 @@ fn reasons(definition: &Definition, text: &str) -> Vec<String> {
     let (api_version, kind) = (definition.api_version(), &definition.kind.kind);
     let lossy = kinds.lossy(&api_version, kind).map(|lossy| lossy.to_string());
     let problems = examined.problems.into_iter().filter(|problem| Some(problem) != lossy.as_ref());
-    let all = problems.chain(examined.doubts).filter(|problem| !problem.contains(NOT_NEEDED));
+    let all = problems.chain(examined.doubts);
     let name = format!("{api_version} {kind}");
     let of_kind = |problem: String| match without_remedy(&problem) {
         said if said.starts_with(&name) => said.replacen(&name, "the kind", 1),

@@ -26,6 +26,8 @@ use crate::run::secrets::Secrets;
 pub struct Context {
     /// Our own namespace, which contains the targets' ConfigMaps.
     pub home: String,
+    /// The name of this installation in reports.
+    pub installation: String,
     /// Client of the API server.
     pub client: kube::Client,
     /// Resolves the kinds of targets.

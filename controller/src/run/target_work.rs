@@ -77,7 +77,7 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let subscription = context.watches.subscribe(target, &found, &fields);
     let executor = Executor {
-        writer: context.writer(found, fields).keeping(target.objects.conditions),
+        writer: context.writer(found, fields).keeping(target.objects.conditions, &context.installation),
         requests: context.request_sender(),
         secrets: context.secrets.clone(),
         announcer,

@@ -353,6 +353,7 @@ async fn executor(
     drift_kube::process::tasks::spawn("lease", CancellationToken::new(), task.run(client.clone()));
     let term = tokio::time::timeout(PATIENCE, lease.leadership().acquired()).await.expect("the Lease is taken");
     let context = Context {
+        installation: "drift-system/drift-poller".to_owned(),
         home: "drift-system".to_owned(),
         client: client.clone(),
         kinds: KindSearch::new(client.clone(), Health::default(), DocumentCounts::default()),

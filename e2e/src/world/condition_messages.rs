@@ -1,6 +1,6 @@
 //! Parses the messages of the two conditions with the contract's own parsers: the tag and the note.
 
-use drift_api::condition::{CorrectionStatus, Tag};
+use drift_api::condition::{Condition, ConditionKind, CorrectionStatus, Tag};
 use drift_api::names;
 use serde_json::Value;
 
@@ -9,7 +9,9 @@ use super::history::condition;
 /// Returns the tag of an object's `driftObserved`, or an empty one.
 #[must_use]
 pub fn tag(object: &Value) -> Tag {
-    Tag::find(message(object, names::DRIFT_OBSERVED)).unwrap_or_default()
+    let entry = condition(object, names::DRIFT_OBSERVED);
+    let read = entry.and_then(|entry| Condition::from_json(ConditionKind::Observed, entry).message.tag());
+    read.unwrap_or_default()
 }
 
 /// Returns the note of an object's `driftCorrected`, or an empty one.

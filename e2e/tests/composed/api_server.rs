@@ -112,7 +112,8 @@ impl ApiServer {
             }
             _ => {
                 self.created += 1;
-                let mut whole = new_report("demo.driftpoller.dev/v1", "Thing", &known.id);
+                let mut whole =
+                    new_report("drift-system/drift-poller", ("demo.driftpoller.dev/v1", "Thing"), &known.id);
                 whole["metadata"]["uid"] = match &before {
                     Some(before) => before["metadata"]["uid"].clone(),
                     None => json!(format!("report-{name}-{}", self.created)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
-use drift_api::object::report::report_fields;
+use drift_api::object::report::{is_made_by, report_fields};
 use drift_kube::cleanup::{Selection, is_left_report, namespaces_of};
 use drift_kube::reports::report_kind;
 use drift_kube::{CallError, ObjectPages, ReportClient, WriteError};
@@ -102,5 +102,7 @@ fn tell(error: &CallError) {
 
 fn is_left(context: &Context, report: &LeanObject) -> bool {
     let configuration = context.configuration.borrow();
-    context.watches.asks(|dispatch| is_left_report(report, &configuration, dispatch))
+    // Other installations keep their reports by targets of their own.
+    is_made_by(report, &context.installation)
+        && context.watches.asks(|dispatch| is_left_report(report, &configuration, dispatch))
 }

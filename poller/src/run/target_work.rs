@@ -53,7 +53,7 @@ async fn work_until_stopped(context: &Arc<Context>, target: &Arc<Target>, stop: 
     let (sender, receiver) = mpsc::channel(EVENT_BUFFER);
     let (inbox, hinted) = hints::inbox(context, target);
     let subscription = context.watches.subscribe(target, &found, &fields);
-    let writer = context.writer(found, fields).keeping(target.objects.conditions);
+    let writer = context.writer(found, fields).keeping(target.objects.conditions, &context.installation);
     let actor = TargetActor::new(target.clone(), context.clone(), writer);
     let working = async { tokio::join!(subscription.pass_on(sender), actor.run(receiver, hinted, stop.clone())) };
     tokio::select! {

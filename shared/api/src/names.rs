@@ -16,6 +16,8 @@ pub const REPORT_API_VERSION: &str = "driftpoller.dev/v1alpha1";
 pub const REPORT_KIND: &str = "DriftReport";
 /// The plural of that kind.
 pub const REPORT_PLURAL: &str = "driftreports";
+/// Annotation on a DriftReport: namespace and name of the poller's Lease of the installation that made it.
+pub const INSTALLATION_ANNOTATION: &str = "driftpoller.dev/installation";
 
 /// The poller's verdict in an object's `.status.conditions`.
 pub const DRIFT_OBSERVED: &str = "driftObserved";

@@ -127,10 +127,11 @@ pub struct ObjectWriter {
 }
 
 impl ObjectWriter {
-    /// Returns the writer for objects whose conditions have this place.
+    /// Returns the writer for objects whose conditions have this place, in an installation.
     #[must_use]
-    pub fn keeping(self, place: ConditionsPlace) -> Self {
-        let reports = (place == ConditionsPlace::Report).then(|| ReportClient::new(self.objects.clone()));
+    pub fn keeping(self, place: ConditionsPlace, installation: &str) -> Self {
+        let keeps_reports = place == ConditionsPlace::Report;
+        let reports = keeps_reports.then(|| ReportClient::new(self.objects.clone(), installation));
         Self { reports, ..self }
     }
 

@@ -31,13 +31,15 @@ pub fn report_kind() -> ResolvedKind {
 pub struct ReportClient {
     objects: ObjectClient,
     report: ResolvedKind,
+    /// The installation that is written into new reports.
+    installation: String,
 }
 
 impl ReportClient {
     /// Creates a client that sends its requests like this one.
     #[must_use]
-    pub fn new(objects: ObjectClient) -> Self {
-        Self { objects, report: report_kind() }
+    pub fn new(objects: ObjectClient, installation: &str) -> Self {
+        Self { objects, report: report_kind(), installation: installation.to_owned() }
     }
 
     /// Reads the report of an object live, and attaches it.
@@ -115,7 +117,7 @@ impl ReportClient {
         patch: &Patch,
         version: Option<&ResourceVersion>,
     ) -> Result<Value, WriteError> {
-        let mut report = new_report(&kind.resource.api_version, &kind.resource.kind, &object.id);
+        let mut report = new_report(&self.installation, (&kind.resource.api_version, &kind.resource.kind), &object.id);
         json_patch::patch(&mut report, patch).map_err(|error| WriteError::Refused(error.to_string()))?;
         if let Some(version) = version {
             report["metadata"]["resourceVersion"] = version.to_string().into();

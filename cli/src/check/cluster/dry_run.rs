@@ -97,6 +97,9 @@ pub(super) async fn try_write(
     }
 }
 
+/// The installation of a report that is only tried.
+const TRIED_FOR: &str = "";
+
 /// Tries to create the report of one of the target's objects. Without objects only the kind of reports is looked for.
 async fn try_report(client: &kube::Client, (target, kind): (&Target, &ResolvedKind), found: &mut TargetFindings) {
     let (reports, question) = (report_kind(), format!("whether the reports of {} are kept", kind.resource.plural));
@@ -106,18 +109,20 @@ async fn try_report(client: &kube::Client, (target, kind): (&Target, &ResolvedKi
         Err(KindError::Missing { .. }) => return found.error(ReportsUnread::NotInstalled.to_string()),
         Err(error) => return found.unasked(&question, error),
     }
-    let object = match first_object(client, target, kind).await {
+    let object = match first_object(client, target, kind, FieldPaths::default()).await {
         Ok(Some(object)) => object.with_report(SeenReport::absent(None)),
         Ok(None) => return,
         Err(error) => return found.unasked(&question, error),
     };
     let sent = trial_condition(&object, &clock::wall_seconds());
     let patch = condition_patch(&object, None, &sent, &StatusFields::NONE);
-    let writer = ReportClient::new(ObjectClient::new(client.clone(), PERSON_MANAGER));
+    let writer = ReportClient::new(ObjectClient::new(client.clone(), PERSON_MANAGER), TRIED_FOR);
     let place = format!("tried for {}, without creating it", object.id);
     match writer.try_create(kind, &object, &patch).await {
         Ok(answer) => {
-            let lost = lost_fields(&sent, &answer).into_iter().filter_map(|field| lost_field(&reports, field));
+            let lost = lost_fields(&sent.stored_in(object.conditions.generation_place), &answer)
+                .into_iter()
+                .filter_map(|field| lost_field(&reports, field));
             lost.for_each(|sentence| found.error(format!("{sentence} ({place})")));
         }
         Err(error) if is_of_accepted_report(&error) => {}

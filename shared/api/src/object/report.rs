@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::condition::{Conditions, GenerationPlace};
 use crate::identity::Uid;
-use crate::names::{REPORT_API_VERSION, REPORT_KIND};
+use crate::names::{INSTALLATION_ANNOTATION, REPORT_API_VERSION, REPORT_KIND};
 use crate::object::field_paths::FieldPaths;
 use crate::object::{LeanObject, ObjectId};
 use crate::resource_version::{ResourceVersion, VersionNumber};
@@ -35,6 +35,8 @@ pub struct StoredReport {
     pub resource_version: ResourceVersion,
     /// The uid of the object that it is about.
     pub object: Uid,
+    /// True if it names fields that differ.
+    pub names_fields: bool,
 }
 
 /// A report as it was seen, or its absence, with the conditions in it.
@@ -50,10 +52,12 @@ impl SeenReport {
     /// Creates it from a DriftReport that was decoded with [`report_fields`].
     #[must_use]
     pub fn of(report: LeanObject) -> Self {
-        let object = report.view.open().pointer("/object/uid").and_then(Value::as_str).unwrap_or_default().into();
+        let view = report.view.open();
+        let object = view.pointer("/object/uid").and_then(Value::as_str).unwrap_or_default().into();
+        let names_fields = view.pointer("/status/fields").is_some_and(|fields| !fields.is_null());
         let LeanObject { id, resource_version, conditions, .. } = report;
         let current_at = resource_version.number();
-        let stored = Some(StoredReport { uid: id.uid, resource_version, object });
+        let stored = Some(StoredReport { uid: id.uid, resource_version, object, names_fields });
         Self { state: ReportState { stored, current_at }, conditions }
     }
 
@@ -133,6 +137,8 @@ const GENERATION_PLACE: GenerationPlace = GenerationPlace::Tag;
 pub fn report_fields() -> FieldPaths {
     let mut fields = FieldPaths::default().with_generation_in(GENERATION_PLACE);
     fields.insert(vec!["object".to_owned()]);
+    fields.insert(["status", "fields"].map(str::to_owned).to_vec());
+    fields.insert(["metadata", "annotations", INSTALLATION_ANNOTATION].map(str::to_owned).to_vec());
     fields
 }
 
@@ -152,9 +158,23 @@ pub fn report_name(group: &str, kind: &str, name: &str) -> String {
     format!("{}.{hash}", readable[..end].trim_end_matches(['.', '-']))
 }
 
+/// Returns the name of an installation: its namespace, and the name of its poller's Lease.
+#[must_use]
+pub fn installation(namespace: &str, poller_lease: &str) -> String {
+    format!("{namespace}/{poller_lease}")
+}
+
+/// Returns true if this installation made a report, which was decoded with [`report_fields`].
+#[must_use]
+pub fn is_made_by(report: &LeanObject, installation: &str) -> bool {
+    let view = report.view.open();
+    let annotations = view.pointer("/metadata/annotations");
+    annotations.and_then(|all| all.get(INSTALLATION_ANNOTATION)).and_then(Value::as_str) == Some(installation)
+}
+
 /// Returns a report without conditions, about an object of this version and kind.
 #[must_use]
-pub fn new_report(api_version: &str, kind: &str, id: &ObjectId) -> Value {
+pub fn new_report(installation: &str, (api_version, kind): (&str, &str), id: &ObjectId) -> Value {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let object = json!({"apiVersion": api_version, "kind": kind, "name": &*id.name, "uid": &*id.uid});
     json!({
@@ -163,6 +183,7 @@ pub fn new_report(api_version: &str, kind: &str, id: &ObjectId) -> Value {
         "metadata": {
             "name": report_name(group, kind, &id.name),
             "namespace": id.namespace.as_deref(),
+            "annotations": {INSTALLATION_ANNOTATION: installation},
             "ownerReferences": [object.clone()],
         },
         "object": object,

@@ -38,9 +38,14 @@ pub fn condition_patch(
     }
     operations.extend(fields.operations());
     operations.extend(entry_operations(&object.conditions, placed.is_none(), &fields.entries));
-    if object.report.is_some() && condition.kind == ConditionKind::Observed {
+    if let Some(report) = object.report.as_ref().filter(|_| condition.kind == ConditionKind::Observed) {
         let named = named_fields(condition.message.sentence()).join(", ");
-        operations.push(json!({"op": "add", "path": "/status/fields", "value": named}));
+        let is_named = report.about(&object.id.uid).is_some_and(|report| report.names_fields);
+        match named.is_empty() {
+            true if is_named => operations.push(json!({"op": "remove", "path": "/status/fields"})),
+            true => {}
+            false => operations.push(json!({"op": "add", "path": "/status/fields", "value": named})),
+        }
     }
     into_patch(operations)
 }

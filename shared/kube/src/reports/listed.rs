@@ -179,7 +179,10 @@ mod tests {
         let objects = crate::client::ObjectClient::new(client, "person");
         let patch =
             serde_json::from_value(json!([{"op": "add", "path": "/status", "value": {"fields": "/a"}}])).unwrap();
-        let tried = super::super::ReportClient::new(objects).try_create(&kind(), &object("a"), &patch).await.unwrap();
+        let tried = super::super::ReportClient::new(objects, "drift-system/drift-poller")
+            .try_create(&kind(), &object("a"), &patch)
+            .await
+            .unwrap();
         let path = "/apis/driftpoller.dev/v1alpha1/namespaces/n/driftreports";
         assert_eq!(log.lines(), [format!("POST {path}?&dryRun=All&fieldManager=person")]);
         assert_eq!((&tried["object"]["uid"], &tried["status"]["fields"]), (&json!("uid-a"), &json!("/a")));
