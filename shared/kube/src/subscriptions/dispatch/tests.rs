@@ -520,10 +520,10 @@ fn a_target_is_as_alive_as_its_older_watch() {
     bench.arrange();
     bench.hear(1, Change::ListEnded);
     bench.arrange();
-    bench.now = bench.now + ALIVE_SPACING;
+    bench.now += ALIVE_SPACING;
     let told = bench.hear(2, Change::ListEnded);
     assert_eq!(told, ["a listed", "a alive"]);
-    bench.now = bench.now + ALIVE_SPACING + ALIVE_SPACING;
+    bench.now += ALIVE_SPACING + ALIVE_SPACING;
     assert!(bench.hear(2, Change::Bookmark).is_empty(), "the reports gave no sign");
     assert_eq!(bench.hear(1, Change::Bookmark), ["a alive"]);
 }
