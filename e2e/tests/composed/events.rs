@@ -213,7 +213,7 @@ pub(crate) fn apply(world: &mut World, event: &Event) {
         Event::Pass(seconds) => world.pass(u64::from(seconds)),
         Event::Rest => world.rest(),
         Event::Target { target, text: Some(text) } => {
-            let before = world.documents.insert(NAMES[target], text);
+            let before = world.documents.insert(NAMES[target], text.of_document());
             if before.is_some_and(|before| before.reports != text.reports) {
                 // What it left in the former place is cleaned up, as that of a removed target.
                 world.ledger.target_gone.extend(world.api.objects.values().map(uid_of));

@@ -17,6 +17,7 @@ use drift_language::{ConditionsPlace, DocumentName, Target};
 use serde_json::Value;
 
 use crate::jobs::TTL;
+use crate::known::PLAIN;
 
 /// The variable parts of a target's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +49,14 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    /// Returns the text without parts that its document does not have, because one document is one text.
+    pub(crate) fn of_document(self) -> Self {
+        let Self { correct, suspended, elsewhere, approves, has_windows, lists, reports, .. } = self;
+        let of_reports =
+            Self { correct, suspended, elsewhere, approves, has_windows, lists, reports, deletes: false, ..PLAIN };
+        if reports { of_reports } else { self }
+    }
+
     /// Returns true if corrections write outside, with a claim.
     pub(crate) const fn claims(self) -> bool {
         self.correct && !self.reports
