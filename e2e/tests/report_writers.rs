@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{GROUP, REPORT_API_VERSION, REPORT_KIND, REPORT_PLURAL};
+use drift_e2e::cluster::control_plane::controllers::OF_ROLES;
 use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, right};
@@ -291,7 +292,7 @@ async fn a_report_names_its_object() -> Result<()> {
 #[tokio::test]
 async fn whoever_may_view_a_namespace_sees_its_reports() -> Result<()> {
     World::run("report viewers", async |world| {
-        world.control_plane().start_controllers().await?;
+        world.control_plane().start_controllers(OF_ROLES).await?;
         let namespace = world.objects_namespace();
         let metadata = json!({"name": "viewer", "namespace": namespace});
         world.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})).await?;

@@ -7,7 +7,7 @@
 mod api_server;
 mod audit;
 mod certificates;
-mod controllers;
+pub mod controllers;
 mod etcd;
 mod kubeconfig;
 mod site;

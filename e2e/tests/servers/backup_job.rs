@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use drift_e2e::cluster::control_plane::controllers::OF_WORKLOADS;
 use drift_e2e::programs::Which;
 use drift_e2e::systems::outside::{Answer, Documents, Outside};
 use drift_e2e::wait::{self, Seen};
@@ -101,7 +102,7 @@ async fn is_unknown_without_an_answer(subject: &Subject, tool: &Tool, outside: &
 #[tokio::test]
 async fn a_plan_is_set_by_jobs() -> Result<()> {
     World::run("backup plan", async |world| {
-        world.control_plane().start_controllers().await?;
+        world.control_plane().start_controllers(OF_WORKLOADS).await?;
         let outside = world.start_outside().await?;
         let address = outside.url().trim_start_matches("http://").to_owned();
         let subject = page::apply(world, "backup-job.md", &[("backups.net.svc:8080", &address)]).await?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use drift_api::names::{CORRECT_VERB, MADE_FOR_ANNOTATION};
+use drift_e2e::cluster::control_plane::controllers::OF_WORKLOADS;
 use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, describe, right};
@@ -142,7 +143,7 @@ async fn leaves_a_foreign_one_alone(world: &World, sets: &Sets<'_>) -> Result<()
 #[tokio::test]
 async fn a_database_keeps_its_stateful_set() -> Result<()> {
     World::run("database", async |world| {
-        world.control_plane().start_controllers().await?;
+        world.control_plane().start_controllers(OF_WORKLOADS).await?;
         let subject = page::apply(world, "database-statefulset.md", &[]).await?;
         wait_for_rights(world).await?;
         world.start_both().await?;
