@@ -8,6 +8,7 @@ use crate::section::{Leaf as _, Section, distinct, literal, words};
 use crate::spec::selector::LabelSelector;
 use crate::values::names::{is_api_version, is_dns_label, is_kind};
 use crate::yaml::{Fields, Reader};
+use drift_api::names::{GROUP, REPORT_KIND};
 
 /// Maximum namespaces of one target. Each is a separate watch; for more, use a selector.
 const MAX_NAMESPACES: usize = 100;
@@ -17,7 +18,7 @@ const SECRET: &str = "Secret";
 
 /// Selects the Kubernetes objects of a target.
 #[derive(Clone, Debug, PartialEq, Section)]
-#[section(check = Self::in_order)]
+#[section(check = Self::suitable)]
 pub struct ObjectSelection {
     /// Their group and version: demo.example/v1.
     #[key(literal(parse_api_version))]
@@ -50,8 +51,14 @@ pub enum ConditionsPlace {
 }
 
 impl ObjectSelection {
-    /// Two selections are equal however their namespaces are ordered.
-    fn in_order(mut self, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<Self> {
+    /// Two selections are equal however their namespaces are ordered. Reports are no objects of a target, because each
+    /// would get a report, which is an object of the target again.
+    fn suitable(mut self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<Self> {
+        if self.is_of(GROUP, REPORT_KIND) {
+            let at = fields.get("kind").map_or(fields.at(), |node| node.at);
+            let message = format!("{}: a {REPORT_KIND} is about an object; select that object", fields.place("kind"));
+            return reader.refuse(at, message);
+        }
         self.namespaces.sort();
         Some(self)
     }
@@ -139,5 +146,33 @@ impl ClusterKind {
     #[must_use]
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::fixtures::proxies::TEXT;
+    use crate::yaml::problem::DocumentName;
+    use crate::{Problem, parse_document};
+
+    #[test]
+    fn a_report_is_no_object_of_a_target() {
+        let name = DocumentName { config_map: "c".to_owned(), key: "k".to_owned() };
+        let refused = |text: &str| -> Vec<String> {
+            let problems: Vec<Problem> = parse_document(&name, text).err().unwrap_or_default();
+            problems.into_iter().map(|problem| problem.message).collect()
+        };
+        assert!(refused(TEXT).is_empty());
+        let start = TEXT.find("apiVersion: demo").or_else(|| TEXT.find("objects:")).unwrap();
+        let (head, objects) = TEXT.split_at(start);
+        let other = objects.replacen("Proxy", "DriftReport", 1);
+        let other = other.replacen(&api_version(), "driftpoller.dev/v1alpha1", 1);
+        let told = refused(&format!("{head}{other}"));
+        assert!(told.iter().any(|text| text.starts_with("objects.kind: a DriftReport is about an object")), "{told:?}");
+    }
+
+    fn api_version() -> String {
+        crate::fixtures::proxies::target(TEXT).objects.api_version.clone()
     }
 }
