@@ -15,7 +15,6 @@ use kube::core::Request;
 use serde_json::Value;
 
 use crate::ending::CommandError;
-use crate::targets::reports::{ReportLists, with_its_conditions};
 
 /// The namespace that the shipped manifests install into.
 pub(crate) const SHIPPED_NAMESPACE: &str = "drift-system";
@@ -139,24 +138,6 @@ pub(crate) async fn each_object(
         page.iter().filter(|seen| is_selected(objects, seen)).for_each(&mut look);
     }
     Ok(())
-}
-
-/// Looks at the objects that a target selects, like [`each_object`], each with the conditions that the target keeps. If
-/// `reports` cannot be read, they are unknown.
-///
-/// # Errors
-/// When the objects cannot be listed.
-pub(crate) async fn each_with_conditions(
-    client: &kube::Client,
-    (objects, kind): (&ObjectSelection, &ResolvedKind),
-    namespace: Option<&str>,
-    reports: &mut ReportLists,
-    mut look: impl FnMut(&SeenObject),
-) -> Result<(), CallError> {
-    let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { return Ok(()) };
-    let reports = reports.list(client, (objects, &namespaces)).await;
-    let look = |seen: &SeenObject| look(&with_its_conditions((objects, kind), reports, seen.clone()));
-    each_object(client, (objects, kind), (namespace, FieldPaths::default()), look).await
 }
 
 /// Returns true if a target selects an object of its kind.

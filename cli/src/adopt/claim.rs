@@ -5,7 +5,7 @@ use drift_api::identity::ResourceName;
 use drift_api::names::GIVE_UP_ANNOTATION;
 use drift_api::object::LeanObject;
 use drift_api::object::status_patch::condition_patch;
-use drift_language::{ConditionsPlace, Target};
+use drift_language::Target;
 use drift_poller::engine::judgement::rendered::appraise;
 use json_patch::Patch;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ pub(super) fn record_with_claim(target: &Target, object: &LeanObject) -> Result<
     if object.deleting {
         return Err(AdoptError::Deleting);
     }
-    if target.objects.conditions == ConditionsPlace::Report {
+    if target.objects.keeps_reports() {
         return Err(AdoptError::KeepsReports(target.name.clone()));
     }
     if !target.correct.mode.corrects() {

@@ -151,7 +151,7 @@ async fn say_released(client: &kube::Client, notes: &Notes, texts: &Texts) -> Re
         let listed = each_object(client, (&objects, &resolved), (None, FieldPaths::default()), |seen| {
             let is_of_other = |target: &Target| {
                 target.objects.is_of(objects.group(), &objects.kind)
-                    && target.objects.conditions == ConditionsPlace::Object
+                    && !target.objects.keeps_reports()
                     && is_selected(&target.objects, seen)
             };
             if seen.object.carries_ours() && !others.iter().any(is_of_other) {

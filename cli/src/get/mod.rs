@@ -22,11 +22,12 @@ use drift_kube::program::settings::parse_lease_name;
 use drift_language::LabelSelector;
 use tokio::sync::Notify;
 
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on, each_with_conditions, warn};
+use crate::cluster::{PlaceSettings, TargetsSettings, block_on, warn};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::KindWord;
 use crate::kinds::named_objects::{NamedObjects, named_objects};
 use crate::targets::reports::ReportLists;
+use crate::targets::reports::each_with_conditions;
 use crate::targets::session::Session;
 use crate::targets::{KnownKind, known_kinds};
 use held::LeaseHolds;

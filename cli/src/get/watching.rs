@@ -8,7 +8,6 @@ use std::io::Write as _;
 use drift_api::object::SeenObject;
 use drift_kube::process::clock;
 use drift_kube::watch::{Change, follow_objects, follow_reports};
-use drift_language::ConditionsPlace;
 use futures::FutureExt as _;
 use tokio::sync::mpsc;
 
@@ -43,7 +42,7 @@ pub(super) async fn watch(
         let all = if namespaces.len() == 0 || !kind.namespaced { vec![None] } else { namespaces.collect() };
         for namespace in all {
             let told = (of_collections.len(), sender.clone());
-            if objects.conditions == ConditionsPlace::Report {
+            if objects.keeps_reports() {
                 of_reports.insert(namespace.clone());
             }
             followers.push(follow_objects(client.clone(), kind.clone(), namespace, told).boxed());
@@ -170,7 +169,7 @@ impl Watching<'_> {
         let changed = self.reports.hear(number, change);
         let is_changed = |(collection, uid): &&RowKey| {
             let one = self.of_collections.get(*collection);
-            one.is_some_and(|one| one.objects.conditions == ConditionsPlace::Report) && changed.concerns(uid)
+            one.is_some_and(|one| one.objects.keeps_reports()) && changed.concerns(uid)
         };
         let places = self.objects.keys().filter(is_changed).cloned().collect::<Vec<_>>();
         let objects = places.into_iter().filter_map(|place| Some((place.0, self.objects.get(&place)?.clone())));

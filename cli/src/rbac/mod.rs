@@ -15,7 +15,7 @@ use drift_kube::access::{Account, Right};
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::kinds::WrittenKinds;
 use drift_kube::program::settings::parse_namespace;
-use drift_language::{ConditionsPlace, Target};
+use drift_language::Target;
 
 use crate::check::cluster::live_documents;
 use crate::check::document::documents_of;
@@ -134,7 +134,7 @@ fn beyond_shipped(
 
 fn verifier_needs(target: &Target, kinds: &TargetKinds<'_>) -> Vec<Right> {
     let mut rights = rights_on(kinds.objects, &target.objects, &["list"], "");
-    if target.objects.conditions == ConditionsPlace::Report {
+    if target.objects.keeps_reports() {
         rights.extend(rights_on_reports(&target.objects, &["list"]));
     }
     rights

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use drift_api::condition::Conditions;
+use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, SeenObject};
-use drift_kube::client::ResolvedKind;
+use drift_kube::client::{CallError, ResolvedKind};
 use drift_kube::reports::{ListedReports, ReportsUnread};
 use drift_language::{ConditionsPlace, ObjectSelection};
+
+use crate::cluster::{each_object, selected_namespaces};
 
 /// The lists of reports of one command. Each place is listed once, for all kinds.
 #[derive(Debug, Default)]
@@ -22,7 +25,7 @@ impl ReportLists {
         client: &kube::Client,
         (objects, namespaces): (&ObjectSelection, &[String]),
     ) -> Option<&ListedReports> {
-        if objects.conditions == ConditionsPlace::Object {
+        if !objects.keeps_reports() {
             return None;
         }
         if !self.lists.contains_key(namespaces) {
@@ -55,5 +58,23 @@ pub(crate) fn with_its_conditions(
 
 /// Returns true if the conditions of the object are in a report that could not be read.
 pub(crate) fn is_unread(objects: &ObjectSelection, object: &LeanObject) -> bool {
-    objects.conditions == ConditionsPlace::Report && object.report.is_none()
+    objects.keeps_reports() && object.report.is_none()
+}
+
+/// Looks at the objects that a target selects, like [`each_object`], each with the conditions that the target keeps. If
+/// `reports` cannot be read, they are unknown.
+///
+/// # Errors
+/// When the objects cannot be listed.
+pub(crate) async fn each_with_conditions(
+    client: &kube::Client,
+    (objects, kind): (&ObjectSelection, &ResolvedKind),
+    namespace: Option<&str>,
+    reports: &mut ReportLists,
+    mut look: impl FnMut(&SeenObject),
+) -> Result<(), CallError> {
+    let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { return Ok(()) };
+    let reports = reports.list(client, (objects, &namespaces)).await;
+    let look = |seen: &SeenObject| look(&with_its_conditions((objects, kind), reports, seen.clone()));
+    each_object(client, (objects, kind), (namespace, FieldPaths::default()), look).await
 }

@@ -20,7 +20,7 @@ use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
 use drift_api::timing::work_queue::WorkQueue;
-use drift_language::{ConditionsPlace, Mode, TargetState};
+use drift_language::{Mode, TargetState};
 
 use super::effect::{Effect, Report};
 use super::input::Input;
@@ -94,7 +94,7 @@ impl<P: SharedState> Target<P> {
     /// Creates an engine without objects. `handover` comes from the engine of the target's previous version.
     #[must_use]
     pub fn new(text: Arc<drift_language::Target>, program: P, mut handover: Handover) -> Self {
-        if text.objects.conditions == ConditionsPlace::Report {
+        if text.objects.keeps_reports() {
             // A report has no claim. One that a former text left on the object stays there until it is cleaned up.
             handover.forget_claims();
         }

@@ -33,7 +33,7 @@ pub(crate) struct ObjectNotices {
     target: String,
     /// True if the target corrects. Otherwise the record of another owner is outdated.
     corrects: bool,
-    /// The step against writers that remove the verdict. `None` if it is kept in a report.
+    /// Remedy for a verdict that others remove. `None` if it is kept in a report.
     against_removals: Option<&'static str>,
     kind: ResolvedKind,
     log_budget: TokenBucket,

@@ -9,8 +9,10 @@ use drift_api::object::LeanObject;
 use drift_api::object::report::{is_made_by, report_fields};
 use drift_kube::cleanup::{Selection, is_left_report, namespaces_of};
 use drift_kube::reports::report_kind;
+use drift_kube::subscriptions::Orphan;
 use drift_kube::{CallError, ObjectPages, ReportClient, WriteError};
-use drift_language::{ConditionsPlace, Target};
+use drift_language::Target;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::run::context::Context;
 
@@ -20,7 +22,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_hours(1);
 /// Time after a change in which the targets begin and end, so that the first look finds what they leave.
 const AFTER_CHANGE: Duration = Duration::from_secs(10);
 
-/// Looks for such reports until the future is dropped. Two looks with the patience between them must find one, so that a
+/// Looks for reports that no target keeps until the future is dropped. Two looks with the patience between them must find one, so that a
 /// target that returns keeps its reports.
 pub async fn sweep(context: &Context, reports: ReportClient) {
     let mut configuration = context.configuration.clone();
@@ -38,8 +40,19 @@ pub async fn sweep(context: &Context, reports: ReportClient) {
         }
         tokio::select! {
             changed = configuration.changed() => if changed.is_err() { return },
-            Some(_) = orphans.recv() => {}
+            () = hear_of_left(&mut orphans) => {}
             () = tokio::time::sleep(BETWEEN_LOOKS) => {}
+        }
+    }
+}
+
+/// Waits until a target loses an object. Other orphans carry marks of their own, and have no report.
+async fn hear_of_left(orphans: &mut UnboundedReceiver<Orphan>) {
+    loop {
+        match orphans.recv().await {
+            Some(Orphan { has_left: true, .. }) => return,
+            Some(_) => {}
+            None => std::future::pending().await,
         }
     }
 }
@@ -86,7 +99,7 @@ fn pages_of(context: &Context, namespaces: &[String]) -> ObjectPages {
 /// Returns the namespaces in which targets keep reports. Empty also if one keeps them in all.
 fn namespaces_with_reports(context: &Context) -> Vec<String> {
     let configuration = context.configuration.borrow();
-    let keeps = |target: &&Arc<Target>| target.objects.conditions == ConditionsPlace::Report;
+    let keeps = |target: &&Arc<Target>| target.objects.keeps_reports();
     let selections: Vec<_> = configuration.targets.values().filter(keeps).map(|target| Selection::of(target)).collect();
     namespaces_of(selections.iter())
 }

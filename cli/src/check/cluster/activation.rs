@@ -24,10 +24,11 @@ use super::troubles::missing_targets;
 use super::{FORBIDDEN, check_against, documents_of_maps, no_config_map};
 use crate::check::document::{Document, Severity};
 use crate::check::report::{Report, Waited, check};
-use crate::cluster::{each_with_conditions, kind_of};
+use crate::cluster::kind_of;
 use crate::ending::CommandError;
 use crate::targets::known::LeaseNotes;
 use crate::targets::reports::ReportLists;
+use crate::targets::reports::each_with_conditions;
 use crate::targets::session::Session;
 
 /// Pause between two reads of the ConfigMaps and the Lease. The poller renews the Lease every 3 s.

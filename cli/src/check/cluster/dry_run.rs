@@ -14,7 +14,7 @@ use drift_kube::client::{CallError, ObjectClient, ObjectPages, WriteError};
 use drift_kube::kinds::{KindError, locate_served_kind, lost_field};
 use drift_kube::process::clock;
 use drift_kube::reports::{ReportClient, ReportsUnread, report_kind};
-use drift_language::{ConditionsPlace, Target};
+use drift_language::Target;
 use serde_json::Value;
 
 use super::FORBIDDEN;
@@ -52,7 +52,7 @@ pub(super) async fn try_write(
     (target, kind): (&Target, &ResolvedKind),
     found: &mut TargetFindings,
 ) {
-    if target.objects.conditions == ConditionsPlace::Report {
+    if target.objects.keeps_reports() {
         return try_report(client, (target, kind), found).await;
     }
     for tries_left in (0..TRIES).rev() {

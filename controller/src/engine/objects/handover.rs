@@ -30,8 +30,8 @@ impl Handover {
         self.breaker.is_open()
     }
 
-    /// Forgets all claims, because the target was removed, or keeps its conditions where they cannot be. The record of recent corrections stays, so that removing and
-    /// adding a target does not reset the delays.
+    /// Forgets all claims, because the target was removed or keeps its conditions in reports, which have none. The record
+    /// of recent corrections stays, so that removing and adding a target does not reset the delays.
     pub fn forget_claims(&mut self) {
         self.memories.values_mut().for_each(ObjectMemory::forget_status);
     }

@@ -75,8 +75,8 @@ impl ConditionKind {
         }
     }
 
-    /// Returns the place of the generation in an entry of this kind, where a kind of objects has this one for both programs'
-    /// conditions. The others are read by programs of others.
+    /// Returns the place of the generation in an entry of this type. `of_kind` is the place of the object's kind, and counts
+    /// for our own conditions only: other programs read the rest.
     const fn generation_place(self, of_kind: GenerationPlace) -> GenerationPlace {
         match self {
             Self::Observed | Self::Corrected => of_kind,

@@ -1,8 +1,8 @@
 //! The `DriftReport`: both conditions of one object, kept beside it.
 //!
-//! It is for kinds whose own status cannot keep the conditions. It belongs to its object by an ownerReference, and names
-//! it with its uid: a report of a former object with the same name says nothing about the present one. Nothing depends
-//! on a report, so that a lost one is written again by the next poll. Pure.
+//! Kinds whose own status cannot keep the conditions have one. An ownerReference ties it to its object. It also names the
+//! uid of the object, so that the report of a former object with the same name does not count for the present one. The
+//! next poll writes a lost report again. Pure.
 
 use serde_json::{Value, json};
 

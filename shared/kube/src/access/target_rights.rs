@@ -19,7 +19,7 @@ pub fn rights_of_poller(target: &Target, kind: &ResolvedKind) -> Vec<Right> {
     let mut rights = rights_on(kind, &target.objects, &["get", "list", "watch"], "");
     rights.extend(rights_to_see_reports(target));
     rights.extend(rights_to_write_conditions(target, kind));
-    if target.objects.conditions == ConditionsPlace::Report {
+    if target.objects.keeps_reports() {
         // Of reports that no target keeps.
         rights.extend(rights_on_reports(&target.objects, &["delete"]));
     }

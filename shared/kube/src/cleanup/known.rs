@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use drift_api::identity::ScopeId;
 use drift_api::object::{LeanObject, ObjectId};
-use drift_language::{ConditionsPlace, Target, TargetState};
+use drift_language::{Target, TargetState};
 
 use crate::cleanup::kind_notes::{KindNotes, NoteState, NoteUse};
 use crate::cleanup::selections::{Note, Selection, Selections};
@@ -94,12 +94,12 @@ impl<'a> KnownTargets<'a> {
         let (namespace, view) = (object.id.namespace.as_deref(), object.view.open());
         let labels = view.pointer("/metadata/labels");
         let owner = self.configuration.of_kind(kind).find(|target| target.objects.selects(namespace, labels));
-        owner.filter(|owner| !keeps_reports(owner))
+        owner.filter(|owner| !owner.objects.keeps_reports())
     }
 
     /// Returns the active targets of a kind that keep their conditions on the objects. The others leave no mark there.
     fn on_objects(self, kind: &'a KindName) -> impl Iterator<Item = &'a Arc<Target>> + Clone {
-        self.configuration.of_kind(kind).filter(|target| !keeps_reports(target))
+        self.configuration.of_kind(kind).filter(|target| !target.objects.keeps_reports())
     }
 
     /// Judges an object that was read with its labels.
@@ -123,7 +123,7 @@ impl<'a> KnownTargets<'a> {
     ) -> Judgement {
         let is_told = |target: &&Arc<Target>| told.iter().any(|one| **one == *target.name);
         let owner = self.configuration.of_kind(kind).find(is_told);
-        if owner.is_some_and(|owner| !keeps_reports(owner)) {
+        if owner.is_some_and(|owner| !owner.objects.keeps_reports()) {
             return Judgement::Selected;
         }
         let is_listed = (owner.is_some() || told.is_empty()) && self.on_objects(kind).all(|peer| is_listed(&peer.name));
@@ -200,10 +200,6 @@ impl<'a> KnownTargets<'a> {
         };
         NoteState { is_decided, needed }
     }
-}
-
-fn keeps_reports(target: &Arc<Target>) -> bool {
-    target.objects.conditions == ConditionsPlace::Report
 }
 
 impl IncompleteScopes {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
-use drift_language::{ConditionsPlace, Target};
+use drift_language::Target;
 use serde_json::Value;
 
 use crate::client::KindName;
@@ -26,10 +26,7 @@ pub fn is_left_report(report: &LeanObject, configuration: &Configuration, dispat
         return true;
     };
     let (kind, uid, namespace) = (KindName::new(api_version, kind), Uid::from(uid), report.id.namespace.as_deref());
-    let keeps = |target: &&Arc<Target>| {
-        let is_inside = || target.objects.namespaces.iter().any(|one| Some(&**one) == namespace);
-        target.objects.conditions == ConditionsPlace::Report && (target.objects.namespaces.is_empty() || is_inside())
-    };
+    let keeps = |target: &&Arc<Target>| target.objects.keeps_reports() && target.objects.includes(namespace);
     // The first target by name owns the object, and the others skip it.
     let owner = configuration.of_kind(&kind).find(|target| dispatch.told(&uid).any(|told| **told == *target.name));
     match owner {

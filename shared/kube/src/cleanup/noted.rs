@@ -12,7 +12,7 @@ use crate::cleanup::{KnownTargets, Selection, Selections};
 use crate::config::Configuration;
 use crate::lease::LeaseHandle;
 use drift_api::names::SELECTIONS_ANNOTATION;
-use drift_language::{ConditionsPlace, Target, TargetState};
+use drift_language::{Target, TargetState};
 
 /// Maximum size of the notes on the Lease, in bytes. All annotations of an object together may take 256 KiB, and a
 /// Lease that cannot be written is lost. The rest is for its other annotations.
@@ -71,7 +71,7 @@ impl NotedSelections {
     pub fn arrange(&self, configuration: &Configuration) {
         self.notes.send_if_modified(|notes| {
             let before = notes.wanted.clone();
-            let writes = |target: &&Arc<Target>| target.objects.conditions == ConditionsPlace::Object;
+            let writes = |target: &&Arc<Target>| !target.objects.keeps_reports();
             configuration.targets.values().filter(writes).for_each(|target| notes.wanted.add(target));
             for (target, hashes) in configuration.forgotten.iter().filter(|(target, _)| is_there(configuration, target))
             {
@@ -121,7 +121,7 @@ impl NotedSelections {
 
     /// Waits until the target's note is on the Lease. `None` at once for a target that writes nothing to its objects.
     pub async fn hold(&self, target: &Target) -> Option<HeldNote> {
-        if target.objects.conditions == ConditionsPlace::Report {
+        if target.objects.keeps_reports() {
             return None;
         }
         let selection = Selection::of(target);

@@ -12,7 +12,7 @@ use crate::client::ResolvedKind;
 use crate::kinds::{KindError, locate_writable_kind};
 use drift_api::identity::ScopeId;
 use drift_api::short_hash;
-use drift_language::{ConditionsPlace, ObjectSelection, Target};
+use drift_language::{ObjectSelection, Target};
 
 /// The place where one target has or had objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -65,8 +65,7 @@ impl Selection {
     /// Returns true if it equals the kind and namespaces that a target has now. Labels are ignored.
     #[must_use]
     pub fn is_all_of(&self, now: &ObjectSelection) -> bool {
-        let is_on_objects = now.conditions == ConditionsPlace::Object;
-        is_on_objects
+        !now.keeps_reports()
             && self.api_version == now.api_version
             && self.kind == now.kind
             && self.namespaces == now.namespaces

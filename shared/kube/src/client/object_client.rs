@@ -210,8 +210,7 @@ impl ObjectClient {
         whole: &Value,
         fields: &FieldPaths,
     ) -> Result<LeanObject, WriteError> {
-        let parameters = PostParams { field_manager: Some(self.manager.to_owned()), ..PostParams::default() };
-        let request = collection_of(kind, id).create(&parameters, whole.to_string().into_bytes());
+        let request = collection_of(kind, id).create(&self.whole_parameters(), whole.to_string().into_bytes());
         let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
         Ok(self.decoded(request, fields).await?)
     }
@@ -221,8 +220,7 @@ impl ObjectClient {
     /// # Errors
     /// Returns [`CallError`], from the API server's response.
     pub async fn try_create(&self, kind: &ResolvedKind, id: &ObjectId, whole: &Value) -> Result<Value, CallError> {
-        let manager = Some(self.manager.to_owned());
-        let parameters = PostParams { dry_run: true, field_manager: manager };
+        let parameters = PostParams { dry_run: true, ..self.whole_parameters() };
         let request = collection_of(kind, id).create(&parameters, whole.to_string().into_bytes());
         client::request(&self.client, CALL_DEADLINE, request?).await
     }
@@ -238,8 +236,8 @@ impl ObjectClient {
         whole: &Value,
         fields: &FieldPaths,
     ) -> Result<LeanObject, WriteError> {
-        let parameters = PostParams { field_manager: Some(self.manager.to_owned()), ..PostParams::default() };
-        let request = collection_of(kind, id).replace(&id.name, &parameters, whole.to_string().into_bytes());
+        let whole = whole.to_string().into_bytes();
+        let request = collection_of(kind, id).replace(&id.name, &self.whole_parameters(), whole);
         self.answer(request, id, fields).await
     }
 
@@ -260,6 +258,10 @@ impl ObjectClient {
         let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
         client::read_bytes(&self.client, CALL_DEADLINE, request, MAX_ANSWER_BYTES).await?;
         Ok(())
+    }
+
+    fn whole_parameters(&self) -> PostParams {
+        PostParams { field_manager: Some(self.manager.to_owned()), ..PostParams::default() }
     }
 
     fn parameters(&self) -> PatchParams {

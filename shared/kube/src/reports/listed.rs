@@ -14,7 +14,7 @@ use crate::access::Right;
 use crate::access::missing::rules;
 use crate::client::{self, CALL_DEADLINE, CallError, ObjectPages, ResolvedKind};
 
-/// The verbs of a reader of reports, as the role for viewers has them. A rule with one of them helps one command only.
+/// The verbs of a reader of reports, as the role for viewers has them. All commands together need the three.
 const READER_VERBS: [&str; 3] = ["get", "list", "watch"];
 
 /// The reason why reports are not known.

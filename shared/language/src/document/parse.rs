@@ -11,7 +11,6 @@ use crate::document::short_forms::expand;
 use crate::hints::check_watch;
 use crate::read::Read;
 use crate::section::{Leaf, Schema, Section, text, words};
-use crate::spec::objects::ConditionsPlace;
 use crate::spec::polling::confirm_chosen_ids;
 use crate::spec::status_fields::check_published;
 use crate::systems::Destination;
@@ -150,7 +149,7 @@ fn check_parts(reader: &mut Reader<'_>, fields: &Fields<'_>, parts: &Parts<'_>) 
 /// Rejects what needs the object's own status if the conditions are kept in a report. A record that could be lost with
 /// the report must protect nothing, so only an operator that heals by itself is woken.
 fn check_place(reader: &mut Reader<'_>, fields: &Fields<'_>, parts: &Parts<'_>) {
-    let Some(objects) = parts.objects.filter(|objects| objects.conditions == ConditionsPlace::Report) else { return };
+    let Some(objects) = parts.objects.filter(|objects| objects.keeps_reports()) else { return };
     let at = fields.get("objects").map_or(fields.at(), |node| node.get("conditions").map_or(node.at, |node| node.at));
     let is_nudge = matches!(parts.correct.destination, None | Some(Destination::Nudge(_)));
     let (api_version, kind) = (&objects.api_version, &objects.kind);

@@ -75,13 +75,23 @@ impl ObjectSelection {
         self.group() == group && self.kind == kind
     }
 
-    /// Returns true if it selects an object of its kind with this namespace and these labels. An object without a
-    /// namespace is cluster-scoped, so namespaces do not apply to it.
+    /// Returns true if the conditions of its objects are kept in reports beside them.
+    #[must_use]
+    pub fn keeps_reports(&self) -> bool {
+        self.conditions == ConditionsPlace::Report
+    }
+
+    /// Returns true if it includes a namespace. An object without one is cluster-scoped, so namespaces do not apply to it.
+    #[must_use]
+    pub fn includes(&self, namespace: Option<&str>) -> bool {
+        let is_inside = |namespace: &str| self.namespaces.iter().any(|one| one == namespace);
+        self.namespaces.is_empty() || namespace.is_none_or(is_inside)
+    }
+
+    /// Returns true if it selects an object of its kind with this namespace and these labels.
     #[must_use]
     pub fn selects(&self, namespace: Option<&str>, labels: Option<&Value>) -> bool {
-        let is_inside = |namespace: &str| self.namespaces.iter().any(|one| one == namespace);
-        let is_in_scope = self.namespaces.is_empty() || namespace.is_none_or(is_inside);
-        is_in_scope && self.label_selector.matches(labels)
+        self.includes(namespace) && self.label_selector.matches(labels)
     }
 
     /// Returns true if both provably select a common object: the same kind, a common namespace, and equal selectors or

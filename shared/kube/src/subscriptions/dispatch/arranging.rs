@@ -65,19 +65,9 @@ impl Dispatch {
     }
 
     fn arrange_watch(&mut self, key: &WatchKey, commands: &mut Vec<Command>) {
-        let mut fields = FieldPaths::default();
-        let mut namespaces = BTreeSet::new();
-        for member in self.members.values().filter(|member| member.is_arranged && member.key == *key) {
-            let Subscriber { selection, fields: more, kind, .. } = &member.subscriber;
-            fields.extend(more);
-            if selection.namespaces.is_empty() || !kind.namespaced {
-                namespaces.insert(None);
-            }
-            namespaces.extend(selection.namespaces.iter().cloned().map(Some));
-        }
-        if namespaces.contains(&None) {
-            namespaces = BTreeSet::from([None]);
-        }
+        let members = || self.members.values().filter(|member| member.is_arranged && member.key == *key);
+        let fields: FieldPaths = members().map(|member| &member.subscriber.fields).collect();
+        let namespaces = namespaces_of(members());
         let Some(watch) = self.watches.get_mut(key) else { return };
         let is_anew = std::mem::take(&mut watch.needs_list);
         let before = std::mem::take(&mut watch.collections);
@@ -121,4 +111,16 @@ impl Dispatch {
         commands.extend(before.values().map(|followed| Command::Cease(followed.number)));
         collections
     }
+}
+
+/// Returns the namespaces that these members need, or `None` alone for all.
+pub(super) fn namespaces_of<'m>(members: impl Iterator<Item = &'m Member>) -> BTreeSet<Option<String>> {
+    let mut namespaces = BTreeSet::new();
+    for Member { subscriber: Subscriber { selection, kind, .. }, .. } in members {
+        if selection.namespaces.is_empty() || !kind.namespaced {
+            return BTreeSet::from([None]);
+        }
+        namespaces.extend(selection.namespaces.iter().cloned().map(Some));
+    }
+    namespaces
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::arranging::namespaces_of;
 use super::known::Role;
 use super::{Command, Dispatch, Effects, Followed, Member};
 use crate::client::KindName;
@@ -17,7 +18,7 @@ use drift_api::identity::Uid;
 use drift_api::object::report::{SeenReport, report_fields, report_name};
 use drift_api::object::{LeanObject, SeenObject};
 use drift_api::timing::moment::Moment;
-use drift_language::{ConditionsPlace, ObjectSelection};
+use drift_language::ObjectSelection;
 
 /// Namespace and name of a report.
 type Key = (Option<SharedText>, SharedText);
@@ -47,17 +48,14 @@ impl Reports {
 
     /// The collections with the reports of a selection.
     pub(super) fn of<'r>(&'r self, selection: &'r ObjectSelection) -> impl Iterator<Item = &'r Followed> {
-        let is_its = |namespace: &Option<String>| {
-            let is_inside = |namespace: &String| selection.namespaces.contains(namespace);
-            selection.namespaces.is_empty() || namespace.as_ref().is_none_or(is_inside)
-        };
-        let is_kept = keeps_reports(selection);
-        self.collections.iter().filter(move |(namespace, _)| is_kept && is_its(namespace)).map(|(_, followed)| followed)
+        let is_its = |namespace: Option<&str>| selection.keeps_reports() && selection.includes(namespace);
+        let its = self.collections.iter().filter(move |(namespace, _)| is_its(namespace.as_deref()));
+        its.map(|(_, followed)| followed)
     }
 
     /// Returns true if the reports of a selection are known.
     pub(super) fn are_listed_for(&self, selection: &ObjectSelection) -> bool {
-        !keeps_reports(selection)
+        !selection.keeps_reports()
             || (!self.collections.is_empty() && self.of(selection).all(|followed| followed.is_listed))
     }
 
@@ -72,11 +70,6 @@ impl Reports {
         let gone = self.known.extract_if(|key, known| is_here(key) && known.list != list);
         gone.map(|(_, known)| known.seen).collect()
     }
-}
-
-/// Returns true if a selection keeps the conditions of its objects in reports.
-pub(super) fn keeps_reports(selection: &ObjectSelection) -> bool {
-    selection.conditions == ConditionsPlace::Report
 }
 
 impl Dispatch {
@@ -118,7 +111,10 @@ impl Dispatch {
             }
             Change::Bookmark => {}
         }
-        self.tell_of_reports(effects);
+        // An object of a list says nothing about its watch.
+        if !matches!(change, Change::Found(..)) {
+            self.tell_of_reports(effects);
+        }
         true
     }
 
@@ -145,17 +141,17 @@ impl Dispatch {
     }
 
     fn reports_to(&self, target: &Arc<str>) -> bool {
-        self.members.get(target).is_some_and(|member| keeps_reports(&member.subscriber.selection))
+        self.members.get(target).is_some_and(|member| member.subscriber.selection.keeps_reports())
     }
 
     /// Notifies the targets with reports about changes of their watches, and of trouble also those that wait for the
     /// list of the reports.
     fn tell_of_reports(&mut self, effects: &mut Effects) {
-        let its = self.members.values().filter(|member| keeps_reports(&member.subscriber.selection));
+        let its = self.members.values().filter(|member| member.subscriber.selection.keeps_reports());
         let keys: BTreeSet<_> = its.map(|member| member.key.clone()).collect();
         keys.iter().for_each(|key| self.tell_of_watch(key, effects));
         let waiting = self.members.values_mut().filter(|member| !member.is_arranged);
-        for member in waiting.filter(|member| keeps_reports(&member.subscriber.selection)) {
+        for member in waiting.filter(|member| member.subscriber.selection.keeps_reports()) {
             let trouble = self.reports.of(&member.subscriber.selection).find_map(|followed| followed.trouble.clone());
             member.note_trouble(trouble.map(|text| trouble_with_reports(&text)), effects);
         }
@@ -164,17 +160,8 @@ impl Dispatch {
     /// Follows the reports in the namespaces that need them.
     pub(super) fn arrange_reports(&mut self, commands: &mut Vec<Command>) {
         let is_active = |member: &&Member| self.active.contains_key(&member.subscriber.target);
-        let members = self.members.values().filter(is_active).map(|member| &member.subscriber.selection);
-        let mut namespaces = BTreeSet::new();
-        for selection in members.filter(|selection| keeps_reports(selection)) {
-            if selection.namespaces.is_empty() {
-                namespaces.insert(None);
-            }
-            namespaces.extend(selection.namespaces.iter().cloned().map(Some));
-        }
-        if namespaces.contains(&None) {
-            namespaces = BTreeSet::from([None]);
-        }
+        let keeps_reports = |member: &&Member| member.subscriber.selection.keeps_reports();
+        let namespaces = namespaces_of(self.members.values().filter(is_active).filter(keeps_reports));
         let before = std::mem::take(&mut self.reports.collections);
         let of_all = (&report_kind(), &report_fields());
         self.reports.collections = self.follow(of_all, namespaces, (before, false), commands);

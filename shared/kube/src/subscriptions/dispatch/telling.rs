@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::known::{Recipients, Role};
 use super::object_memory::Counted;
-use super::reports::{keeps_reports, trouble_with_reports};
+use super::reports::trouble_with_reports;
 use super::{Command, Dispatch, Effects, Followed, Member, Orphan, Place, Subscriber, WatchKey};
 use crate::client::KindName;
 use crate::subscriptions::ObjectEvent;
@@ -33,7 +33,8 @@ impl Dispatch {
     ) {
         let (owner, roles) = self.roles(key, &seen);
         // What a target left on its objects before it kept the conditions in reports.
-        let is_left_over = owner.as_ref().is_some_and(|owner| self.owners.get(owner).is_some_and(keeps_reports));
+        let is_left_over =
+            owner.as_ref().is_some_and(|owner| self.owners.get(owner).is_some_and(ObjectSelection::keeps_reports));
         let Some(watch) = self.watches.get_mut(key) else { return };
         let Some(followed) = watch.collections.get(namespace) else { return };
         let space = seen.object.id.namespace.clone();
@@ -56,7 +57,7 @@ impl Dispatch {
             let Some(member) = self.members.get(target) else { continue };
             let narrow = || {
                 let object = narrowed(object, &member.subscriber.fields, &watch.fields);
-                let is_reported = keeps_reports(&member.subscriber.selection);
+                let is_reported = member.subscriber.selection.keeps_reports();
                 Box::new(if is_reported { self.reports.attach(&kind, object) } else { object })
             };
             match role {
@@ -137,7 +138,7 @@ impl Dispatch {
         let members = self.members.values_mut().filter(|member| member.is_arranged && member.key == *key);
         for member in members {
             let Subscriber { target, selection, .. } = &member.subscriber;
-            let is_its = |namespace: &Option<String>| namespace.is_none() || is_within(selection, namespace.as_deref());
+            let is_its = |namespace: &Option<String>| selection.includes(namespace.as_deref());
             let its = watch.collections.iter().filter(|(namespace, _)| is_its(namespace));
             let its: Vec<&Followed> = its.map(|(_, followed)| followed).collect();
             let reports: Vec<&Followed> = self.reports.of(selection).collect();
@@ -170,12 +171,6 @@ impl Member {
             effects.commands.push(Command::Trouble(self.subscriber.target.clone(), trouble));
         }
     }
-}
-
-/// Returns true if a selection includes a namespace. `None` for a cluster-scoped object.
-fn is_within(selection: &ObjectSelection, namespace: Option<&str>) -> bool {
-    let is_inside = |namespace: &str| selection.namespaces.iter().any(|one| one == namespace);
-    selection.namespaces.is_empty() || namespace.is_none_or(is_inside)
 }
 
 /// Returns the object with only the fields that one target's templates read. Edits of other fields are not
