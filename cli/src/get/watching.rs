@@ -141,7 +141,7 @@ impl Watching<'_> {
                 self.objects.remove(&place);
                 return self.followed.left(&place).into_iter().collect();
             }
-            Change::ListEnded => {
+            Change::ListEnded(_) => {
                 self.unlisted.remove(&number);
                 return self.followed.ended(number);
             }
@@ -163,7 +163,7 @@ impl Watching<'_> {
 
     /// The rows of the objects whose reports changed.
     fn rows_of_reports(&mut self, number: usize, change: Change<SeenObject>) -> Vec<Row> {
-        if matches!(change, Change::ListEnded | Change::Failing(_)) {
+        if matches!(change, Change::ListEnded(_) | Change::Failing(_)) {
             self.unlisted.remove(&number);
         }
         let changed = self.reports.hear(number, change);

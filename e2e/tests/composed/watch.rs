@@ -179,7 +179,11 @@ impl Watch {
             Which::Reports => &api.reports,
         };
         let found = listed.values().map(|object| Change::Found(seen(object, &fields), api.version().to_string()));
-        let changes: Vec<_> = [Change::ListBegan].into_iter().chain(found).chain([Change::ListEnded]).collect();
+        let changes: Vec<_> = [Change::ListBegan]
+            .into_iter()
+            .chain(found)
+            .chain([Change::ListEnded(api.version().to_string())])
+            .collect();
         changes.into_iter().map(|change| self.hear(which, change, now)).fold(Effects::default(), both)
     }
 

@@ -61,7 +61,7 @@ fn an_object_that_was_told_of_takes_little() {
     let counted = allocation_counter::measure(|| {
         hear(Change::ListBegan);
         objects.iter().for_each(|seen| hear(Change::Found(seen.clone(), "2000000".to_owned())));
-        hear(Change::ListEnded);
+        hear(Change::ListEnded("2000000".to_owned()));
     });
     let (bytes, blocks) = (counted.bytes_current / OBJECTS, counted.count_current / OBJECTS);
     println!("{bytes} bytes in {blocks} blocks");

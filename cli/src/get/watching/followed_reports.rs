@@ -67,7 +67,7 @@ impl FollowedReports {
         match change {
             Change::ListBegan => *coming = ListedReports::default(),
             Change::Found(seen, _) => _ = coming.insert(seen.object),
-            Change::ListEnded => {
+            Change::ListEnded(_) => {
                 *known = Some(std::mem::take(coming));
                 return Changed::All;
             }

@@ -25,8 +25,10 @@ impl<P: SharedState> Target<P> {
 
     /// Takes in the present report of an object.
     pub(super) fn take_reported(&mut self, uid: &Uid, report: SeenReport, now: Now) {
-        if let Some(known) = self.objects.state(uid).map(ObjectState::object) {
-            self.see(known.clone().with_report(report), now);
+        match self.objects.state(uid).map(ObjectState::object).cloned() {
+            Some(known) if report.needs_live_read(&known) => self.effects.push(Effect::ReadAnew(Box::new(known))),
+            Some(known) => self.see(known.with_report(report), now),
+            None => {}
         }
     }
 

@@ -22,7 +22,8 @@ const MAX_NAME: usize = 253;
 pub struct ReportState {
     /// The report. `None` if there is none.
     pub stored: Option<StoredReport>,
-    /// The version of the collection at which this was the state. `None` if a live read found no report.
+    /// The version of the collection at which this was the state: that of its list, or its own. `None` if a live read
+    /// found no report.
     pub current_at: Option<VersionNumber>,
 }
 
@@ -46,6 +47,8 @@ pub struct SeenReport {
     pub state: ReportState,
     /// Its conditions.
     pub conditions: Conditions,
+    /// True if a list says so. A watch may be late, a list is not.
+    pub is_listed: bool,
 }
 
 impl SeenReport {
@@ -58,13 +61,29 @@ impl SeenReport {
         let LeanObject { id, resource_version, conditions, .. } = report;
         let current_at = resource_version.number();
         let stored = Some(StoredReport { uid: id.uid, resource_version, object, names_fields });
-        Self { state: ReportState { stored, current_at }, conditions }
+        Self { state: ReportState { stored, current_at }, conditions, is_listed: false }
+    }
+
+    /// The report as part of a list of that version.
+    #[must_use]
+    pub fn listed_at(mut self, list: Option<VersionNumber>) -> Self {
+        self.state.current_at = self.state.current_at.max(list);
+        Self { is_listed: true, ..self }
+    }
+
+    /// Returns true if only a live read can decide what is current: the list is older than the known state, or lacks
+    /// a report of this object, and the known one is of a former object with its name.
+    #[must_use]
+    pub fn needs_live_read(&self, known: &LeanObject) -> bool {
+        let Some(state) = known.report.as_deref().filter(|_| self.is_listed) else { return false };
+        let is_of_former = state.stored.as_ref().is_some_and(|stored| stored.object != known.id.uid);
+        (self.state.stored.is_none() && is_of_former) || !self.state.is_as_new_as(state)
     }
 
     /// The absence of a report in this version of the collection. `None` for a live read.
     #[must_use]
     pub fn absent(current_at: Option<VersionNumber>) -> Self {
-        Self { state: ReportState { stored: None, current_at }, conditions: no_conditions() }
+        Self { state: ReportState { stored: None, current_at }, conditions: no_conditions(), is_listed: false }
     }
 }
 
@@ -84,7 +103,7 @@ impl ReportState {
 impl LeanObject {
     /// Returns the object with the conditions of its report, in place of those in its status.
     #[must_use]
-    pub fn with_report(self, SeenReport { state, conditions }: SeenReport) -> Self {
+    pub fn with_report(self, SeenReport { state, conditions, .. }: SeenReport) -> Self {
         let is_of_it = state.about(&self.id.uid).is_some();
         let conditions = if is_of_it { conditions } else { no_conditions() };
         Self { conditions, report: Some(Box::new(state)), ..self }
@@ -255,6 +274,37 @@ mod tests {
             }
             prop_assert_eq!(known, at((4, 5)));
         }
+    }
+
+    #[test]
+    fn an_absence_counts_from_its_version_on() {
+        let known = object(5).with_report(report(7, "InSync"));
+        let join = |seen: SeenReport| object(5).with_report(seen).joined_with(&known);
+        assert_eq!(join(SeenReport::absent(None)), Some(known.clone()), "a live read that began before");
+        assert_eq!(join(gone(6)), Some(known.clone()), "a list before the report was written");
+        let absent = join(gone(7)).unwrap();
+        assert_eq!((absent.report.unwrap().stored, absent.conditions.observed), (None, None));
+        let read = object(5).with_report(SeenReport::absent(None)).read_after(&known);
+        assert_eq!(read.clone().joined_with(&known), Some(read), "a live read after");
+    }
+
+    #[test]
+    fn a_list_older_than_the_known_report_asks_for_a_live_read() {
+        let version = |version: u64| VersionNumber::of(&version.to_string());
+        let known = object(5).with_report(report(7, "InSync"));
+        assert!(gone(0).listed_at(version(6)).needs_live_read(&known));
+        assert!(report(4, "InSync").listed_at(version(6)).needs_live_read(&known));
+        assert!(!report(6, "InSync").needs_live_read(&known), "a late watch brings the newer one yet");
+        assert!(!report(7, "InSync").listed_at(version(6)).needs_live_read(&known), "written after the list began");
+        assert!(!gone(0).listed_at(version(7)).needs_live_read(&known));
+        assert!(!gone(0).listed_at(version(1)).needs_live_read(&object(5)), "no report is known");
+    }
+
+    #[test]
+    fn a_list_without_a_report_says_nothing_about_that_of_a_former_object() {
+        let mut former = report(7, "InSync");
+        former.state.stored.as_mut().unwrap().object = "former".into();
+        assert!(gone(0).listed_at(VersionNumber::of("9")).needs_live_read(&object(5).with_report(former)));
     }
 
     #[test]

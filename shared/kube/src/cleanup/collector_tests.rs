@@ -144,7 +144,9 @@ fn subscribe(watches: &KindWatches) -> Subscription {
         dispatch.arrange();
     });
     // The watch of a second subscription has another number.
-    for (number, change) in [1, 2].into_iter().flat_map(|one| [(one, Change::ListBegan), (one, Change::ListEnded)]) {
+    for (number, change) in
+        [1, 2].into_iter().flat_map(|one| [(one, Change::ListBegan), (one, Change::ListEnded(String::new()))])
+    {
         watches.step_and_tell(|dispatch| dispatch.hear(number, change, clock::now()));
     }
     subscription

@@ -222,7 +222,7 @@ impl Dispatch {
                 self.drop_known(&key, &seen.object.id.uid, &mut effects);
                 self.sign(place, now);
             }
-            Change::ListEnded => {
+            Change::ListEnded(_) => {
                 self.end_list(place, &mut effects);
                 self.sign(place, now);
             }

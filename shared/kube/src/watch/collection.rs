@@ -67,8 +67,8 @@ pub enum Change<T = Value> {
     ListBegan,
     /// An object in the list, and the version of the list.
     Found(T, String),
-    /// The list is complete.
-    ListEnded,
+    /// The list is complete, and has this version.
+    ListEnded(String),
     /// An object was created or changed.
     Changed(T),
     /// An object was deleted. Contains its last state.
@@ -153,7 +153,7 @@ impl<K: Decode> Follower<K> {
                 self.say(Change::Found(object, version.clone())).await?;
             }
         }
-        self.say(Change::ListEnded).await?;
+        self.say(Change::ListEnded(version.clone())).await?;
         self.note(&version);
         Ok(version)
     }
@@ -347,7 +347,7 @@ mod tests {
             Change::ListBegan,
             Change::Found(object("a", "7"), "7".to_owned()),
             Change::Found(object("b", "7"), "7".to_owned()),
-            Change::ListEnded,
+            Change::ListEnded("7".to_owned()),
             Change::Changed(object("b", "8")),
             Change::Deleted(object("b", "9")),
             Change::Bookmark,
@@ -390,7 +390,7 @@ mod tests {
             Change::ListBegan,
             Change::Found(object("a", "1"), "7".to_owned()),
             Change::Found(object("b", "3"), "7".to_owned()),
-            Change::ListEnded,
+            Change::ListEnded("7".to_owned()),
             Change::Bookmark,
             Change::Changed(object("c", "9")),
             Change::Bookmark,
@@ -406,7 +406,7 @@ mod tests {
         for expired in [stream(&[gone]), refuse(410, "Expired", "too old")] {
             let (client, _) = scripted(vec![page(&["a"], "7", ""), expired, page(&[], "9", "")]);
             let all = heard(client, 5).await;
-            assert_eq!(all[3..], [Change::ListBegan, Change::ListEnded]);
+            assert_eq!(all[3..], [Change::ListBegan, Change::ListEnded("9".to_owned())]);
         }
     }
 
@@ -435,7 +435,7 @@ mod tests {
             Change::ListBegan,
             failing("503 ServiceUnavailable"),
             Change::ListBegan,
-            Change::ListEnded,
+            Change::ListEnded("7".to_owned()),
             failing("403 Forbidden"),
             Change::Bookmark,
         ];

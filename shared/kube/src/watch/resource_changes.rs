@@ -85,7 +85,7 @@ impl Collections {
         let followed = self.0.get_mut(number)?;
         match change {
             Change::ListBegan | Change::Found(..) | Change::Bookmark => None,
-            Change::ListEnded => {
+            Change::ListEnded(_) => {
                 let missed = followed.is_listed || followed.may_have_missed;
                 (followed.is_listed, followed.may_have_missed) = (true, false);
                 missed.then_some(ResourceNews::Missed)

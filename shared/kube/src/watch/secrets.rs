@@ -124,7 +124,7 @@ impl SecretWatch {
         if matches!(change, Change::ListBegan) {
             (self.is_full, self.list_at) = (false, None);
         }
-        let is_listed = matches!(change, Change::ListEnded);
+        let is_listed = matches!(change, Change::ListEnded(_));
         let before = self.store.bytes();
         let effect = self.store.hear(change, |object, others| {
             let secret = Arc::new(kept(object, keys));
@@ -335,7 +335,7 @@ mod tests {
         for name in &names {
             watch.hear(Change::Found(of_tenant(name, &[("a", MOST_VALUE_BYTES)]), String::new()));
         }
-        watch.hear(Change::ListEnded);
+        watch.hear(Change::ListEnded(String::new()));
         let is_kept = |name: &str| secrets.load().secret(name).is_ok();
         assert_eq!(names.iter().filter(|name| is_kept(name)).count(), 15, "and 64 KiB for the rest");
         assert!(watch.is_full && is_kept("s-00") && !is_kept("s-15"));

@@ -74,7 +74,7 @@ impl<T> Store<T> {
         match change {
             Change::ListBegan => self.listing = Kept::default(),
             Change::Found(object, _) => self.listing.put(&object, self.bytes_of, keep),
-            Change::ListEnded => {
+            Change::ListEnded(_) => {
                 self.present = std::mem::take(&mut self.listing);
                 return Effect::Changed;
             }
@@ -133,13 +133,13 @@ mod tests {
         ] {
             assert_eq!(hear(change), (Effect::Pending, with(&[])));
         }
-        assert_eq!(hear(Change::ListEnded), (Effect::Changed, with(&[("a", 1), ("b", 2)])));
+        assert_eq!(hear(Change::ListEnded(String::new())), (Effect::Changed, with(&[("a", 1), ("b", 2)])));
         assert_eq!(hear(Change::Changed(object("a", 3))), (Effect::Changed, with(&[("a", 3), ("b", 2)])));
         assert_eq!(hear(Change::Deleted(object("b", 2))), (Effect::Changed, with(&[("a", 3)])));
         assert_eq!(hear(Change::ListBegan).1, with(&[("a", 3)]));
         assert_eq!(hear(Change::Found(object("half", 1), String::new())).1, with(&[("a", 3)]));
         assert_eq!(hear(Change::Failing("no".to_owned())), (Effect::Failing("no".to_owned()), with(&[("a", 3)])));
         assert_eq!(hear(Change::ListBegan).1, with(&[("a", 3)]));
-        assert_eq!(hear(Change::ListEnded), (Effect::Changed, with(&[])));
+        assert_eq!(hear(Change::ListEnded(String::new())), (Effect::Changed, with(&[])));
     }
 }

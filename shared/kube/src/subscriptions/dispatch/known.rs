@@ -40,6 +40,12 @@ struct KnownObject {
     counted: Counted,
 }
 
+impl KnownObject {
+    fn is_in(&self, namespace: Option<&str>) -> bool {
+        namespace.is_none() || self.namespace.as_deref() == namespace
+    }
+}
+
 /// An object that is no longer known.
 pub(super) struct Forgotten {
     /// The recipients, which must be notified.
@@ -107,9 +113,14 @@ impl KnownObjects {
 
     /// Returns the objects of a namespace, or of all, that this list lacks and that were not reported after it.
     pub(super) fn missing(&self, namespace: Option<&str>, list: u32) -> Vec<Uid> {
-        let is_here = |known: &KnownObject| namespace.is_none() || known.namespace.as_deref() == namespace;
-        let missing = self.objects.iter().filter(|(_, known)| is_here(known) && known.list != list);
+        let missing = self.objects.iter().filter(|(_, known)| known.is_in(namespace) && known.list != list);
         missing.map(|(uid, _)| uid.clone()).collect()
+    }
+
+    /// Returns the objects of a namespace, or of all, with their recipients.
+    pub(super) fn in_namespace(&self, namespace: Option<&str>) -> impl Iterator<Item = (&Uid, &Recipients)> {
+        let here = self.objects.iter().filter(move |(_, known)| known.is_in(namespace));
+        here.map(|(uid, known)| (uid, &known.told))
     }
 
     /// Returns true if an object has such recipients.

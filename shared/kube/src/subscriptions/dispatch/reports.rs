@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::arranging::namespaces_of;
-use super::known::Role;
+use super::known::{Recipients, Role};
 use super::{Command, Dispatch, Effects, Followed, Member};
 use crate::client::KindName;
 use crate::reports::report_kind;
@@ -17,6 +17,7 @@ use drift_api::collections::shared_text::SharedText;
 use drift_api::identity::Uid;
 use drift_api::object::report::{SeenReport, report_fields, report_name};
 use drift_api::object::{LeanObject, SeenObject};
+use drift_api::resource_version::VersionNumber;
 use drift_api::timing::moment::Moment;
 use drift_language::ObjectSelection;
 
@@ -28,6 +29,8 @@ type Key = (Option<SharedText>, SharedText);
 pub(super) struct Reports {
     pub(super) collections: BTreeMap<Option<String>, Followed>,
     known: HashMap<Key, KnownReport>,
+    /// The version of the last list of each collection.
+    listed_at: BTreeMap<Option<String>, Option<VersionNumber>>,
 }
 
 #[derive(Debug)]
@@ -38,12 +41,18 @@ struct KnownReport {
 }
 
 impl Reports {
-    /// Returns the object with its report.
+    /// Returns the object with its report, or with its absence from the last list.
     pub(super) fn attach(&self, kind: &KindName, object: LeanObject) -> LeanObject {
         let name = report_name(&kind.group, &kind.kind, &object.id.name);
         let known = self.known.get(&(object.id.namespace.clone(), (&*name).into()));
-        let seen = known.map_or_else(|| SeenReport::absent(None), |known| known.seen.clone());
+        let absent = || SeenReport::absent(self.last_list_of(object.id.namespace.as_deref()));
+        let seen = known.map_or_else(absent, |known| known.seen.clone());
         object.with_report(seen)
+    }
+
+    fn last_list_of(&self, namespace: Option<&str>) -> Option<VersionNumber> {
+        let mut lists = self.listed_at.iter();
+        lists.find(|(space, _)| space.is_none() || space.as_deref() == namespace).and_then(|(_, version)| *version)
     }
 
     /// The collections with the reports of a selection.
@@ -64,11 +73,11 @@ impl Reports {
         collections.find(|(_, followed)| followed.number == number).map(|(namespace, _)| namespace.clone())
     }
 
-    /// Removes the reports of a namespace, or of all, that this list lacks.
-    fn take_missing(&mut self, namespace: Option<&str>, list: u32) -> Vec<SeenReport> {
-        let is_here = |(space, _): &Key| namespace.is_none() || space.as_deref() == namespace;
-        let gone = self.known.extract_if(|key, known| is_here(key) && known.list != list);
-        gone.map(|(_, known)| known.seen).collect()
+    /// Ends a list of a namespace, or of all. Reports that it lacks are gone.
+    fn end_list(&mut self, namespace: &Option<String>, list: u32, version: Option<VersionNumber>) {
+        let is_here = |(space, _): &Key| namespace.is_none() || space.as_deref() == namespace.as_deref();
+        self.known.retain(|key, known| !is_here(key) || known.list == list);
+        self.listed_at.insert(namespace.clone(), version);
     }
 }
 
@@ -83,7 +92,7 @@ impl Dispatch {
     ) -> bool {
         let Some(namespace) = self.reports.find(number) else { return false };
         let Some(followed) = self.reports.collections.get_mut(&namespace) else { return false };
-        if matches!(change, Change::Changed(_) | Change::Deleted(_) | Change::ListEnded | Change::Bookmark) {
+        if matches!(change, Change::Changed(_) | Change::Deleted(_) | Change::ListEnded(_) | Change::Bookmark) {
             (followed.signed_at, followed.trouble) = (Some(now), None);
         }
         let list = followed.list;
@@ -94,7 +103,13 @@ impl Dispatch {
                 self.last_list = self.last_list.wrapping_add(1);
                 followed.list = self.last_list;
             }
-            Change::Found(seen, _) | Change::Changed(seen) => self.take_in_report(seen, list, effects),
+            Change::Found(seen, version) => {
+                let listed = SeenReport::of(seen.object.clone()).listed_at(VersionNumber::of(version));
+                self.take_in_report(key_of(&seen.object), listed, list, effects);
+            }
+            Change::Changed(seen) => {
+                self.take_in_report(key_of(&seen.object), SeenReport::of(seen.object.clone()), list, effects);
+            }
             Change::Deleted(seen) => {
                 let key = key_of(&seen.object);
                 if let Some(known) = self.reports.known.remove(&key) {
@@ -102,11 +117,11 @@ impl Dispatch {
                     self.tell_of_report(&known.seen, &SeenReport::absent(at), effects);
                 }
             }
-            Change::ListEnded => {
+            Change::ListEnded(version) => {
                 followed.is_listed = true;
-                for gone in self.reports.take_missing(namespace.as_deref(), list) {
-                    self.tell_of_report(&gone, &SeenReport::absent(gone.state.current_at), effects);
-                }
+                let version = VersionNumber::of(version);
+                self.reports.end_list(&namespace, list, version);
+                self.tell_of_missing_reports(namespace.as_deref(), version, effects);
                 effects.commands.push(Command::Arrange);
             }
             Change::Bookmark => {}
@@ -118,9 +133,7 @@ impl Dispatch {
         true
     }
 
-    fn take_in_report(&mut self, seen: &SeenObject, list: u32, effects: &mut Effects) {
-        let key = key_of(&seen.object);
-        let seen = SeenReport::of(seen.object.clone());
+    fn take_in_report(&mut self, key: Key, seen: SeenReport, list: u32, effects: &mut Effects) {
         let before = self.reports.known.insert(key, KnownReport { list, seen: seen.clone() });
         if before.as_ref().is_none_or(|before| before.seen.state != seen.state) {
             if let Some(before) = before.filter(|before| object_of(&before.seen) != object_of(&seen)) {
@@ -133,8 +146,24 @@ impl Dispatch {
     /// Delivers the present state of a report to the owner of the object that `about` is about.
     fn tell_of_report(&self, about: &SeenReport, present: &SeenReport, effects: &mut Effects) {
         let Some(uid) = object_of(about) else { return };
-        let recipients = self.watches.values().filter_map(|watch| watch.known.told(uid)).flat_map(|told| told.iter());
-        for (target, _) in recipients.filter(|(target, role)| *role == Role::Owner && self.reports_to(target)) {
+        for told in self.watches.values().filter_map(|watch| watch.known.told(uid)) {
+            self.tell_owner((uid, told), present, effects);
+        }
+    }
+
+    /// Delivers the absence of their reports to the owners of all objects that have none in a new list. An owner may know
+    /// a report that its own write made and that was deleted between two watches.
+    fn tell_of_missing_reports(&self, namespace: Option<&str>, list: Option<VersionNumber>, effects: &mut Effects) {
+        let reported: BTreeSet<&Uid> = self.reports.known.values().filter_map(|known| object_of(&known.seen)).collect();
+        let absent = SeenReport::absent(list).listed_at(list);
+        let objects = self.watches.values().flat_map(|watch| watch.known.in_namespace(namespace));
+        for (uid, told) in objects.filter(|(uid, _)| !reported.contains(uid)) {
+            self.tell_owner((uid, told), &absent, effects);
+        }
+    }
+
+    fn tell_owner(&self, (uid, told): (&Uid, &Recipients), present: &SeenReport, effects: &mut Effects) {
+        for (target, _) in told.iter().filter(|(target, role)| *role == Role::Owner && self.reports_to(target)) {
             let event = ObjectEvent::Reported(uid.clone(), Box::new(present.clone()));
             effects.words.push((target.clone(), event));
         }
@@ -165,7 +194,8 @@ impl Dispatch {
         let before = std::mem::take(&mut self.reports.collections);
         let of_all = (&report_kind(), &report_fields());
         self.reports.collections = self.follow(of_all, namespaces, (before, false), commands);
-        let Self { reports: Reports { collections, known }, .. } = self;
+        let Self { reports: Reports { collections, known, listed_at }, .. } = self;
+        listed_at.retain(|space, _| collections.contains_key(space));
         let is_followed = |space: &Option<SharedText>| {
             collections.keys().any(|one| one.is_none() || one.as_deref() == space.as_deref())
         };

@@ -5,7 +5,8 @@ use super::*;
 use drift_api::names::FINALIZER;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::ObjectView;
-use drift_api::object::report::{report_fields, report_name};
+use drift_api::object::report::{SeenReport, report_fields, report_name};
+use drift_api::resource_version::VersionNumber;
 use drift_language::ConditionsPlace;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -94,7 +95,7 @@ impl Bench {
         for object in objects {
             words.extend(self.hear(number, Change::Found(object.clone(), "90".to_owned())));
         }
-        words.extend(self.hear(number, Change::ListEnded));
+        words.extend(self.hear(number, Change::ListEnded("90".to_owned())));
         words.retain(|word| !word.ends_with("alive"));
         words
     }
@@ -245,9 +246,9 @@ fn each_target_counts_its_own_namespaces() {
     bench.begin("b", selection(&["a", "b"], ""), fields(&["x"]));
     assert_eq!(bench.arrange(), ["follow a", "follow b"]);
     bench.hear(1, Change::ListBegan);
-    assert_eq!(bench.hear(1, Change::ListEnded), ["a listed", "a alive"]);
+    assert_eq!(bench.hear(1, Change::ListEnded("90".to_owned())), ["a listed", "a alive"]);
     bench.hear(2, Change::ListBegan);
-    assert_eq!(bench.hear(2, Change::ListEnded), ["b listed", "b alive"]);
+    assert_eq!(bench.hear(2, Change::ListEnded("90".to_owned())), ["b listed", "b alive"]);
     assert_eq!(bench.hear(2, Change::Failing("no".to_owned())), ["b trouble cannot watch proxies: no"]);
     assert_eq!(bench.hear(2, Change::Connected), ["b trouble "], "no sign of life yet");
     bench.now += ALIVE_SPACING;
@@ -371,7 +372,7 @@ impl History {
                     words.extend(self.bench.hear(follower, Change::Found(found, "90".to_owned())));
                 }
             }
-            words.extend(self.bench.hear(follower, Change::ListEnded));
+            words.extend(self.bench.hear(follower, Change::ListEnded("90".to_owned())));
         }
         words
     }
@@ -464,7 +465,7 @@ fn objects_are_listed_after_their_reports() {
     bench.hear(2, Change::ListBegan);
     let mut told = bench.hear(2, Change::Found(seen("p", 1, &tier("1")), "90".to_owned()));
     told.extend(bench.hear(2, Change::Found(seen("q", 1, &tier("1")), "90".to_owned())));
-    told.extend(bench.hear(2, Change::ListEnded));
+    told.extend(bench.hear(2, Change::ListEnded("90".to_owned())));
     assert_eq!(told, ["a seen p with report", "a seen q without report", "a listed", "a alive"]);
     bench.end("a", true);
     assert_eq!(bench.arrange(), ["cease all", "cease all"]);
@@ -476,7 +477,7 @@ fn a_report_is_told_to_the_owner_of_its_object() {
     bench.begin("a", reporting(&[], "tier=1"), fields(&["x"]));
     bench.begin("b", selection(&[], "tier=2"), fields(&["x"]));
     assert_eq!(bench.arrange(), ["follow all", "follow all"]);
-    bench.hear(1, Change::ListEnded);
+    bench.hear(1, Change::ListEnded("90".to_owned()));
     bench.arrange();
     let objects = *bench.followed.keys().last().unwrap();
     for (name, of) in [("p", "1"), ("q", "2")] {
@@ -496,7 +497,32 @@ fn a_report_is_told_to_the_owner_of_its_object() {
     assert_eq!(change(Change::Deleted(report("p", "p", 10))), ["a reported p gone"]);
     assert_eq!(change(Change::Changed(report("p", "p", 11))), ["a reported p"]);
     change(Change::ListBegan);
-    assert_eq!(change(Change::ListEnded), ["a reported p gone"]);
+    assert_eq!(change(Change::ListEnded("90".to_owned())), ["a reported p gone"]);
+}
+
+#[test]
+fn a_new_list_of_reports_says_which_objects_have_none() {
+    let mut bench = Bench::new();
+    bench.begin("a", reporting(&["a"], ""), fields(&["x"]));
+    bench.arrange();
+    bench.hear(1, Change::ListEnded("7".to_owned()));
+    bench.arrange();
+    for name in ["p", "q"] {
+        bench.hear(2, Change::Changed(seen(name, 1, &tier("1"))));
+    }
+    // The owner may know a report of p from its own write. It was deleted before the watch came.
+    bench.hear(1, Change::ListBegan);
+    bench.hear(1, Change::Found(report("q", "q", 8), "20".to_owned()));
+    let effects = bench.dispatch.hear(1, Change::ListEnded("20".to_owned()), bench.now);
+    let reported = effects.words.into_iter().filter_map(|(_, event)| match event {
+        ObjectEvent::Reported(uid, report) => Some((uid, *report)),
+        _ => None,
+    });
+    let list = VersionNumber::of("20");
+    assert_eq!(reported.collect::<Vec<_>>(), [("p".into(), SeenReport::absent(list).listed_at(list))]);
+    let effects = bench.dispatch.hear(2, Change::Changed(seen("p", 2, &tier("1"))), bench.now);
+    let [(_, ObjectEvent::Seen(p))] = &effects.words[..] else { panic!("{effects:?}") };
+    assert_eq!(p.report.as_ref().unwrap().current_at, list, "an object seen later has its absence from that list");
 }
 
 #[test]
@@ -504,7 +530,7 @@ fn conditions_left_on_an_object_are_orphans_once_it_has_reports() {
     let mut bench = Bench::new();
     bench.begin("a", reporting(&[], ""), fields(&["x"]));
     bench.arrange();
-    bench.hear(1, Change::ListEnded);
+    bench.hear(1, Change::ListEnded("90".to_owned()));
     bench.arrange();
     let mut marked = seen("p", 1, &tier("1"));
     marked.object.finalizers = Box::new([FINALIZER.into()]);
@@ -518,10 +544,10 @@ fn a_target_is_as_alive_as_its_older_watch() {
     let mut bench = Bench::new();
     bench.begin("a", reporting(&[], ""), fields(&["x"]));
     bench.arrange();
-    bench.hear(1, Change::ListEnded);
+    bench.hear(1, Change::ListEnded("90".to_owned()));
     bench.arrange();
     bench.now += ALIVE_SPACING;
-    let told = bench.hear(2, Change::ListEnded);
+    let told = bench.hear(2, Change::ListEnded("90".to_owned()));
     assert_eq!(told, ["a listed", "a alive"]);
     bench.now += ALIVE_SPACING + ALIVE_SPACING;
     assert!(bench.hear(2, Change::Bookmark).is_empty(), "the reports gave no sign");
