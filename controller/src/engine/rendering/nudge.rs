@@ -1,7 +1,8 @@
 //! The single request that wakes the operator of an object, and the meaning of the API server's response.
 //!
 //! A patch without changes wakes no operator, because no event is sent. If the patch contains the number of the
-//! correction, no change means that an earlier process already sent this nudge and stopped before it recorded it.
+//! correction, no change means that an earlier process already sent this nudge and stopped before it recorded it. Without
+//! a record, the numbers begin anew, and the object may carry the first one from before the record was lost.
 
 use drift_api::object::LeanObject;
 use drift_api::resource_version::ResourceVersion;
@@ -23,11 +24,16 @@ const TAKEN: u16 = 200;
 /// Cause when a patch changes nothing.
 const NOT_WOKEN: &str = "the object carries this already, so no operator was woken: write ${correction} into a value";
 
+/// Cause when a first patch changes nothing.
+const NOT_WOKEN_FIRST: &str = "the object carries this already, from before the record of its corrections was lost: the next one has another number";
+
 /// One nudge of an operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nudge {
     patch: Value,
     is_numbered: bool,
+    /// True if the object has a record of an earlier correction.
+    is_recorded: bool,
     /// Version of the object that the nudge was rendered from.
     resource_version: ResourceVersion,
 }
@@ -59,7 +65,8 @@ impl Nudge {
         let variables = Variables { correction: Some(correction.number), ..aim.variables(&view) };
         let patch = nudge.render(&variables).map_err(Unrenderable::new)?;
         let (is_numbered, resource_version) = (nudge.is_numbered(), object.resource_version.clone());
-        Ok(Self { patch: with_uid(patch, &object.id.uid), is_numbered, resource_version })
+        let is_recorded = correction.before.correction > 0;
+        Ok(Self { patch: with_uid(patch, &object.id.uid), is_numbered, is_recorded, resource_version })
     }
 
     /// Returns the merge patch. It contains the uid, so that it applies to no other object of that name.
@@ -78,11 +85,14 @@ impl Nudge {
     #[must_use]
     pub fn judge(&self, reply: &NudgeReply) -> StepOutcome {
         match reply {
-            NudgeReply::Taken(object) if self.is_numbered || object.resource_version != self.resource_version => {
+            NudgeReply::Taken(object)
+                if self.is_numbered && self.is_recorded || object.resource_version != self.resource_version =>
+            {
                 StepOutcome::Accepted
             }
             NudgeReply::Taken(_) => {
-                let refusal = Refusal { code: Code::Status(TAKEN), because: Some(RefusalReason::own(NOT_WOKEN)) };
+                let because = RefusalReason::own(if self.is_numbered { NOT_WOKEN_FIRST } else { NOT_WOKEN });
+                let refusal = Refusal { code: Code::Status(TAKEN), because: Some(because) };
                 StepOutcome::Refused { refusal, did_nothing: true }
             }
             NudgeReply::OfAnother | NudgeReply::Refused(ApiRefusal { status: Some(404 | 409), .. }) => {
@@ -122,9 +132,14 @@ mod tests {
     use super::*;
     use crate::engine::corrections::claim::Action;
     use crate::engine::fixtures::{Scene, correction};
+    use drift_api::condition::CorrectionStatus;
     use drift_language::Destination;
 
     fn nudge(correct: &str) -> Result<Nudge, Unrenderable> {
+        nudge_of(correct, &correction(Action::Nudge))
+    }
+
+    fn nudge_of(correct: &str, correction: &Correction) -> Result<Nudge, Unrenderable> {
         let text = format!(
             r#"
 apiVersion: driftpoller.dev/v1alpha1
@@ -146,7 +161,7 @@ spec:
         object.view = drift_api::object::object_view::ObjectView::of(
             &json!({"spec": {"login": true, "text": "a\", \"b\": \"c"}}),
         );
-        Nudge::new(&target, nudge, &object, &correction(Action::Nudge))
+        Nudge::new(&target, nudge, &object, correction)
     }
 
     #[test]
@@ -181,6 +196,10 @@ spec:
         };
         let numbered = nudge(r#"{annotations: {a: "n${correction}"}}"#).unwrap();
         assert_eq!(numbered.judge(&taken("5")), StepOutcome::Accepted, "done by a process that did not note it");
+        let first = Correction { number: 1, before: CorrectionStatus::default(), ..correction(Action::Nudge) };
+        let first = nudge_of(r#"{annotations: {a: "n${correction}"}}"#, &first).unwrap();
+        assert!(matches!(first.judge(&taken("5")), StepOutcome::Refused { did_nothing: true, .. }), "of a lost record");
+        assert_eq!(first.judge(&taken("6")), StepOutcome::Accepted);
         let constant = nudge("{annotations: {a: now}}").unwrap();
         assert_eq!(constant.judge(&taken("6")), StepOutcome::Accepted, "its operator had taken it away");
         assert!(matches!(constant.judge(&taken("5")), StepOutcome::Refused { did_nothing: true, .. }));
