@@ -77,7 +77,7 @@ impl Bed {
 
     async fn breaker(&self) -> Result<(f64, f64)> {
         let metrics = self.controller.metrics().await?;
-        let held = metrics.sum("drift_controller_held", &[("why", "breaker_open")]);
+        let held = metrics.sum("drift_controller_held", &[("why", "BreakerOpen")]);
         Ok((metrics.sum("drift_controller_breaker_open", &[]), held))
     }
 

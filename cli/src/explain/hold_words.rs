@@ -168,9 +168,9 @@ fn failing_templates(target: &Target, object: &LeanObject) -> String {
 }
 
 fn named(sentence: &str, why: Held) -> String {
-    format!("{sentence} ({})", why.word())
+    format!("{sentence} ({})", why.as_str())
 }
 
 fn with(sentence: &str, why: Held, more: &str) -> String {
-    if more.is_empty() { named(sentence, why) } else { format!("{sentence} ({}): {more}", why.word()) }
+    if more.is_empty() { named(sentence, why) } else { format!("{sentence} ({}): {more}", why.as_str()) }
 }

@@ -74,7 +74,7 @@ fn troubleshooting_has_every_reason_of_a_hold() {
     // An object in sync needs nothing, and one without our finalizer is not held by these programs.
     let is_trouble = |why: &&Held| !matches!(why, Held::InSync | Held::Deleting);
     let page = page("docs/troubleshooting/README.md");
-    let lacking: Vec<_> = Held::ALL.iter().filter(is_trouble).map(|why| why.word()).collect();
+    let lacking: Vec<_> = Held::ALL.iter().filter(is_trouble).map(|why| why.as_str()).collect();
     let lacking: Vec<_> = lacking.into_iter().filter(|word| !page.contains(&format!("`{word}`"))).collect();
     assert!(lacking.is_empty(), "{lacking:?}");
 }

@@ -63,7 +63,7 @@ impl Hold {
 
 impl ObjectHold {
     fn shown(self) -> Hold {
-        Hold { word: self.why.word(), until: self.until, sentence: self.sentence() }
+        Hold { word: self.why.as_str(), until: self.until, sentence: self.sentence() }
     }
 }
 
