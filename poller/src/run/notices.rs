@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use drift_api::condition::Condition;
+use drift_api::held_corrections::{Held, Hold};
 use drift_api::object::ObjectId;
 use drift_api::timing::token_bucket::TokenBucket;
 use drift_kube::access::with_roles;
@@ -116,7 +117,7 @@ impl ObjectNotices {
             name = &*object.name,
             "another target, first by name, selects the object too"
         );
-        let note = format!("target {target} leaves the object to another target, first by name, that selects it");
+        let note = format!("target {target}: {}", Hold::from(Held::ClaimedTwice).sentence);
         self.emit(object, NoticeKind::Warning, "ClaimedTwice", "Poll", note);
     }
 

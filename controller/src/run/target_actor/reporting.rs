@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use drift_api::attestation::Attestation;
+use drift_kube::process::clock;
 
 use super::correction_reports;
 use crate::engine::Report;
@@ -16,7 +17,9 @@ pub(super) fn tell(executor: &Executor, report: Report) {
     match report {
         Report::Breaker(transition) => announcer.breaker(transition),
         Report::BreakerOpen(open) => _ = metrics.breaker_open.get_or_create(&labels).set(i64::from(open)),
-        Report::DeletionHeld(object, why) => announcer.deletion_held(kind, &object, why),
+        Report::DeletionHeld(object, why) => {
+            announcer.deletion_held(kind, &object, &target.hold(&object, why, None, clock::wall()));
+        }
         Report::DeletionFoundNothing(object) => announcer.deletion_found_nothing(kind, &object),
         Report::ClaimedTwice(object) => announcer.claimed_twice(kind, &object),
         Report::ScopeIncomplete(object, awaited) => announcer.scope_incomplete(kind, &object, &awaited),

@@ -47,7 +47,7 @@ words! {
         `kubectl drift give-up KIND/NAME`";
     /// A template of the target fails for this object.
     TemplateFails =>
-        "a template of the target fails for the object";
+        "a template of the target cannot be evaluated for this object";
     /// The target is suspended, as a whole or for this object.
     Suspended =>
         "the target is suspended";
@@ -56,7 +56,7 @@ words! {
         "the object is paused by its annotation driftpoller.dev/paused";
     /// A requirement of the target is not met.
     NotAllowed =>
-        "a requirement of the target does not hold for the object";
+        "a requirement of the target does not hold for this object";
     /// Another object, of any target, has the identity.
     IdentityTaken =>
         "another object has the external resource";
@@ -97,7 +97,7 @@ words! {
         the read, delete what is there, or run `kubectl drift retry KIND/NAME`";
     /// Too many consecutive corrections healed nothing.
     AttemptsExhausted =>
-        "the last corrections changed nothing: one try an hour, or at once by `kubectl drift retry KIND/NAME`";
+        "the last corrections healed nothing: one try an hour, or at once by `kubectl drift retry KIND/NAME`";
     /// The correction awaits the approval of a person.
     AwaitingApproval =>
         "the correction awaits approval: `kubectl drift approve KIND/NAME` shows and approves it";
