@@ -89,7 +89,8 @@ impl Announcer {
     pub fn deletion_found_nothing(&self, kind: &ResolvedKind, object: &LeanObject) {
         let note = STILL_FOUND.to_owned();
         let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
-        tracing::warn!(target, kind = kind_name, namespace, name = &*object.id.name, "{note}");
+        let (name, uid) = (&*object.id.name, &*object.id.uid);
+        tracing::warn!(target, kind = kind_name, namespace, name, uid, note, "a deletion finds nothing");
         self.on_object(kind, object, (NoticeKind::Warning, "DeletionFoundNothing", "Delete"), note);
     }
 
@@ -104,7 +105,16 @@ impl Announcer {
     pub fn write_refused(&self, kind: &ResolvedKind, object: &LeanObject, sentence: &str) {
         let note = format!("the object cannot be written: {}", with_roles(sentence));
         let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
-        tracing::error!(target, kind = kind_name, namespace, name = &*object.id.name, "{note}");
+        let (name, uid) = (&*object.id.name, &*object.id.uid);
+        tracing::error!(
+            target,
+            kind = kind_name,
+            namespace,
+            name,
+            uid,
+            cause = sentence,
+            "an object cannot be written"
+        );
         self.on_object(kind, object, (NoticeKind::Warning, "WriteRefused", "Record"), note);
     }
 
@@ -121,8 +131,9 @@ impl Announcer {
             Transition::Closed => (NoticeKind::Normal, "BreakerClosed", format!("target {target} is corrected again")),
         };
         match transition {
-            Transition::Opened(_) | Transition::StaysOpen(..) => tracing::warn!(target, "{reason}: {note}"),
-            Transition::Closed => tracing::info!(target, "{reason}: {note}"),
+            Transition::Opened(_) => tracing::warn!(target, reason, note, "the breaker opened"),
+            Transition::StaysOpen(..) => tracing::warn!(target, reason, note, "the breaker stays open"),
+            Transition::Closed => tracing::info!(target, reason, "the breaker closed"),
         }
         self.on_config_map((news, reason, "Correct"), note);
     }
@@ -132,7 +143,7 @@ impl Announcer {
         let target = &self.target;
         let (news, reason, note) = match news {
             KindNews::Unusable(sentence) => {
-                tracing::error!(target = target, "{sentence}");
+                tracing::error!(target = target, cause = sentence, "the kind cannot be used");
                 (NoticeKind::Warning, "KindUnusable", format!("target {target} is not corrected: {sentence}"))
             }
             KindNews::Usable => {
