@@ -209,7 +209,7 @@ impl Program {
         let jobs = &self.context.jobs;
         jobs.close();
         if tokio::time::timeout(DRAIN_DEADLINE, jobs.wait()).await.is_err() {
-            tracing::warn!("{} pieces of work did not end in time and are cut off", jobs.len());
+            tracing::warn!(count = jobs.len(), "work did not end in time and is cut off");
             self.cut_off.cancel();
             // The next controller retries work that could not be recorded, with the same idempotency key.
             let _ = tokio::time::timeout(NOTE_DEADLINE, jobs.wait()).await;

@@ -244,7 +244,7 @@ async fn the_first_of_overlapping_targets_owns() -> Result<()> {
         settled(world, "web").await?;
         wait::until("both programs to skip it", wait::DEADLINE, async || {
             let skipped = poller.metrics().await?.sum("drift_poller_objects_skipped", &[("target", "second")]);
-            let labels = [("target", "second"), ("why", "claimed_twice")];
+            let labels = [("target", "second"), ("why", "ClaimedTwice")];
             let held = controller.metrics().await?.sum("drift_controller_held", &labels);
             let seen = format!("skipped {skipped}, held {held}");
             Ok(if (skipped, held) == (1.0, 1.0) { Seen::Met(()) } else { Seen::Instead(seen) })

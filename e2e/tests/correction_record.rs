@@ -39,6 +39,7 @@ async fn each_correction_leaves_one_record_in_the_log() -> Result<()> {
             "drift",
             "steps",
             "duration_ms",
+            "result",
         ];
         ensure!(keys.len() == documented.len() && documented.iter().all(|key| keys.contains(key)), "{keys:?}");
         ensure!(record["uid"] == object["metadata"]["uid"] && record["identity"] == "web", "{record}");

@@ -85,7 +85,7 @@ impl Bed {
         self.pause_crowd(world, "true").await?;
         wait::until("the controller to know of the pauses", wait::DEADLINE, async || {
             drift(&self.documents, "crowd-");
-            let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "paused")]);
+            let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "Paused")]);
             Ok(if held == CROWD as f64 { Seen::Met(()) } else { Seen::Instead(format!("{held} paused")) })
         })
         .await?;

@@ -65,7 +65,7 @@ async fn ensure_not_corrected(world: &World, bed: &Bed) -> Result<()> {
 /// Checks that nothing is corrected and that a deletion still takes the resource away.
 async fn ensure_only_deletions_go_on(world: &World, bed: &Bed, controller: &Program) -> Result<()> {
     ensure_not_corrected(world, bed).await?;
-    wait_until_held(controller, "target_former", 1.0).await?;
+    wait_until_held(controller, "TargetFormer", 1.0).await?;
     world.delete_proxy("other").await?;
     world.wait_until_gone("other").await?;
     wait_for_upstream(bed, "other", None).await?;

@@ -217,7 +217,7 @@ fn variables(job: &Value) -> BTreeMap<String, String> {
 /// Checks that the object and the controller report a Job that is not started. No controller of Jobs runs here.
 async fn it_says_that_nobody_takes_it_up(cluster: &Cluster<'_>, controller: &Program) -> Result<()> {
     wait::until("the Job to count as not taken up", wait::DEADLINE, async || {
-        let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "job_not_taken_up")]);
+        let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "JobNotTakenUp")]);
         Ok(if held == 1.0 { Seen::Met(()) } else { Seen::Instead(held.to_string()) })
     })
     .await?;

@@ -97,7 +97,7 @@ impl Bed {
     /// Waits until one object is held for lack of attestation.
     async fn wait_until_held(&self) -> Result<()> {
         wait::until("the object to be held because nobody attests", wait::DEADLINE, async || {
-            let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "not_attested")]);
+            let held = self.controller.metrics().await?.sum("drift_controller_held", &[("why", "NotAttested")]);
             Ok(if held == 1.0 { Seen::Met(()) } else { Seen::Instead(format!("{held} objects are")) })
         })
         .await

@@ -107,7 +107,7 @@ impl Bed {
         world.patch_proxy("stuck", paused("true")).await?;
         wait::until("the controller to know of the pause", wait::DEADLINE, async || {
             drift(&documents, "stuck");
-            let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "paused")]);
+            let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "Paused")]);
             Ok(if held == 1.0 { Seen::Met(()) } else { Seen::Instead(format!("{held} paused")) })
         })
         .await?;

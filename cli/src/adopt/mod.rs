@@ -10,10 +10,10 @@ use drift_api::object::LeanObject;
 use drift_kube::client::{ObjectClient, ResolvedKind, WriteError};
 use drift_kube::process::clock;
 use drift_language::Target;
+use drift_poller::engine::object::overview::Next;
 
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, writable_kind_of};
 use crate::ending::{CommandError, ExitStatus};
-use crate::ownership::Dispute;
 use crate::targets::active::ActiveObject;
 use claim::{claim_patch, consequence, record_with_claim};
 
@@ -71,8 +71,10 @@ fn say(
     let tried = if dry_run { " (dry run)" } else { "" };
     let told = drift_api::printable::printable(&record.message());
     writeln!(anstream::stdout(), "{place}: driftCorrected: {told}{tried}\n  {}", consequence(target))?;
-    if let Some(dispute) = Dispute::of(&object.conditions.correction_status()) {
-        writeln!(anstream::stderr(), "note: {place}: {}; two claims hold up both objects", dispute.sentence())?;
+    let next = Next::of(Some(target), object);
+    if let Some(why) = next.held().filter(|_| next.is_dispute()) {
+        let dispute = target.hold(object, why, None, clock::wall()).sentence;
+        writeln!(anstream::stderr(), "note: {place}: {dispute}; two claims hold up both objects")?;
     }
     Ok(())
 }

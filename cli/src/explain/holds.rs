@@ -114,10 +114,8 @@ fn unattested(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<Unatt
         return Some(Unattested { sentence, is_unwritten: true });
     }
     match attestations.get(&target.name) {
-        None => because("the poller does not attest the target at the moment (its Lease does not list it)"),
-        Some(attestation) if attestation.except.has(&object.id) => {
-            because("the poller could not renew its verdict on this object and does not attest it")
-        }
+        None => because(&Hold::target_not_attested().sentence),
+        Some(attestation) if attestation.except.has(&object.id) => because(&Hold::object_not_attested().sentence),
         Some(_) => None,
     }
 }

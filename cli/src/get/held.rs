@@ -47,6 +47,9 @@ impl LeaseHolds {
 
     /// The first reason that holds what would come next.
     pub(super) fn hold_of(&self, target: &Target, object: &LeanObject, next: Next, now: Timestamp) -> Option<Hold> {
+        if let Some(why) = next.held() {
+            return Some(target.hold(object, why, None, now));
+        }
         if !next.awaits_controller(object) {
             return None;
         }
@@ -62,14 +65,13 @@ impl LeaseHolds {
 
     /// An attestation of another text says nothing of this one; `get` warns of it.
     fn unattested(&self, target: &Target, object: &LeanObject) -> Option<Hold> {
-        let what = match self.attested.as_ref()?.get(&target.name) {
-            None => "the target",
+        match self.attested.as_ref()?.get(&target.name) {
+            None => Some(Hold::target_not_attested()),
             Some(word) if word.hash == target.verdict_hash && word.except.has(&object.id) => {
-                "its verdict on the object"
+                Some(Hold::object_not_attested())
             }
-            Some(_) => return None,
-        };
-        Some(Hold::of("NotAttested", &format!("the poller does not attest {what} at the moment")))
+            Some(_) => None,
+        }
     }
 }
 
@@ -77,6 +79,7 @@ impl LeaseHolds {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use drift_api::held_corrections::Held;
     use drift_api::names::{FINALIZER, HELD_CORRECTIONS_ANNOTATION};
     use drift_api::object::field_paths::FieldPaths;
     use drift_language::fixtures::proxies::{TEXT, target};
@@ -110,10 +113,10 @@ mod tests {
         for (attested, controller, next, expected) in [
             (&good, lease("{}", NOW), Next::Correction, None),
             (&good, lease(&open, NOW), Next::Correction, Some("BreakerOpen")),
-            (&good, lease(&open, NOW), Next::Observing, None),
+            (&good, lease(&open, NOW), Next::Held(Held::Observing), Some("Observing")),
             (&good, gone(), Next::Correction, Some("NoController")),
             (&good, Ok(None), Next::Deletion, Some("NoController")),
-            (&good, Ok(None), Next::Verification, None),
+            (&good, Ok(None), Next::Held(Held::NotVerified), Some("NotVerified")),
             (&none, lease(&open, NOW), Next::Correction, Some("NotAttested")),
             (&none, lease("{}", NOW), Next::Deletion, None),
             (&excepted, lease("{}", NOW), Next::Correction, Some("NotAttested")),

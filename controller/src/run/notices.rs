@@ -3,7 +3,7 @@
 //! The texts are fixed and hold nothing of an external system's answer. The caller decides if something is a transition.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus};
-use drift_api::held_corrections::BreakerCounts;
+use drift_api::held_corrections::{BreakerCounts, Held, Hold, TargetHold};
 use drift_api::object::LeanObject;
 use drift_kube::access::with_roles;
 use drift_kube::events::config_map_reference;
@@ -11,7 +11,6 @@ use drift_kube::{EventWriter, KindNews, Notice, NoticeKind, ResolvedKind, Rights
 use drift_language::Target;
 use k8s_openapi::api::core::v1::ObjectReference;
 
-use crate::engine::corrections::Held;
 use crate::engine::corrections::correction::STILL_FOUND;
 use crate::engine::decide::mass_drift_breaker::Transition;
 
@@ -71,19 +70,9 @@ impl Announcer {
     }
 
     /// Reports a deletion that waits for a decision.
-    pub fn deletion_held(&self, kind: &ResolvedKind, object: &LeanObject, why: Held) {
-        let note = match why {
-            Held::OutsideWindow => "not deleted outside: no window of `correct.deletionWindows` is open",
-            Held::Suspended => "not deleted outside: the target is suspended, as a whole or by its `suspendWhen`",
-            Held::TargetTaken => "not deleted outside: another ConfigMap has another text of the target",
-            Held::NewerVersion => {
-                "not deleted outside: a condition has words of a newer version, so run that version of both programs"
-            }
-            Held::Paused => "not deleted outside: the object is paused",
-            Held::NotAllowed => "not deleted outside: a requirement of the target does not hold for this object",
-            _ => "not deleted outside: a template of the target cannot be evaluated for this object",
-        };
-        self.on_object(kind, object, (NoticeKind::Warning, "DeletionHeld", "Delete"), note.to_owned());
+    pub fn deletion_held(&self, kind: &ResolvedKind, object: &LeanObject, hold: &Hold) {
+        let note = format!("not deleted outside: {}", hold.sentence);
+        self.on_object(kind, object, (NoticeKind::Warning, "DeletionHeld", "Delete"), note);
     }
 
     /// Reports a correction or a deletion that waits for other targets of its scope.
@@ -92,25 +81,23 @@ impl Announcer {
             true => ("DeletionHeld", "Delete", "not deleted outside"),
             false => ("CorrectionHeld", "Correct", "not corrected"),
         };
-        let note = format!(
-            "{what}: an object of the same scope may own the resource, and the objects of {awaited} are not known. Restore its \
-             ConfigMap, or remove it with `kubectl drift forget TARGET`; see the alert DriftTargetMissing and /readyz"
-        );
-        self.on_object(kind, object, (NoticeKind::Warning, reason, action), note);
+        let hold = Hold::by(Held::ScopeIncomplete, Held::ScopeIncomplete.cause(), awaited);
+        self.on_object(kind, object, (NoticeKind::Warning, reason, action), format!("{what}: {}", hold.sentence));
     }
 
     /// Reports that the deletion finds nothing where a poll still finds the resource.
     pub fn deletion_found_nothing(&self, kind: &ResolvedKind, object: &LeanObject) {
         let note = STILL_FOUND.to_owned();
         let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
-        tracing::warn!(target, kind = kind_name, namespace, name = &*object.id.name, "{note}");
+        let (name, uid) = (&*object.id.name, &*object.id.uid);
+        tracing::warn!(target, kind = kind_name, namespace, name, uid, note, "a deletion finds nothing");
         self.on_object(kind, object, (NoticeKind::Warning, "DeletionFoundNothing", "Delete"), note);
     }
 
     /// Reports that two targets select the object.
     pub fn claimed_twice(&self, kind: &ResolvedKind, object: &LeanObject) {
-        let note =
-            format!("target {} leaves the object to another target, first by name, that selects it", self.target);
+        let hold = Hold::from(Held::ClaimedTwice);
+        let note = format!("target {}: {}", self.target, hold.sentence);
         self.on_object(kind, object, (NoticeKind::Warning, "ClaimedTwice", "Correct"), note);
     }
 
@@ -118,7 +105,16 @@ impl Announcer {
     pub fn write_refused(&self, kind: &ResolvedKind, object: &LeanObject, sentence: &str) {
         let note = format!("the object cannot be written: {}", with_roles(sentence));
         let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
-        tracing::error!(target, kind = kind_name, namespace, name = &*object.id.name, "{note}");
+        let (name, uid) = (&*object.id.name, &*object.id.uid);
+        tracing::error!(
+            target,
+            kind = kind_name,
+            namespace,
+            name,
+            uid,
+            cause = sentence,
+            "an object cannot be written"
+        );
         self.on_object(kind, object, (NoticeKind::Warning, "WriteRefused", "Record"), note);
     }
 
@@ -127,13 +123,7 @@ impl Announcer {
         let target = &self.target;
         let (news, reason, note) = match transition {
             Transition::Opened(counts) => {
-                let BreakerCounts { drifted, judged, limit } = counts;
-                let remedy = counts.remedy();
-                let note = format!(
-                    "{drifted} of {judged} objects of target {target} drifted within ten minutes, and maxDriftedPercent is \
-                     {limit}: nothing that was in sync is corrected; {remedy}"
-                );
-                (NoticeKind::Warning, "BreakerOpened", note)
+                (NoticeKind::Warning, "BreakerOpened", TargetHold::BreakerOpen(counts).sentence(target))
             }
             Transition::StaysOpen(counts, limit) => {
                 (NoticeKind::Warning, "BreakerStaysOpen", stays_open(target, counts, limit))
@@ -141,8 +131,9 @@ impl Announcer {
             Transition::Closed => (NoticeKind::Normal, "BreakerClosed", format!("target {target} is corrected again")),
         };
         match transition {
-            Transition::Opened(_) | Transition::StaysOpen(..) => tracing::warn!(target, "{reason}: {note}"),
-            Transition::Closed => tracing::info!(target, "{reason}: {note}"),
+            Transition::Opened(_) => tracing::warn!(target, reason, note, "the breaker opened"),
+            Transition::StaysOpen(..) => tracing::warn!(target, reason, note, "the breaker stays open"),
+            Transition::Closed => tracing::info!(target, reason, "the breaker closed"),
         }
         self.on_config_map((news, reason, "Correct"), note);
     }
@@ -152,7 +143,7 @@ impl Announcer {
         let target = &self.target;
         let (news, reason, note) = match news {
             KindNews::Unusable(sentence) => {
-                tracing::error!(target = target, "{sentence}");
+                tracing::error!(target = target, cause = sentence, "the kind cannot be used");
                 (NoticeKind::Warning, "KindUnusable", format!("target {target} is not corrected: {sentence}"))
             }
             KindNews::Usable => {

@@ -72,6 +72,12 @@ pub struct SendContext<'s> {
 }
 
 impl SendContext<'_> {
+    /// Returns the target, the kind, and the object's namespace, name and uid for lines of the log.
+    fn named(&self) -> (&str, &str, [&str; 3]) {
+        let object = [self.object.namespace.as_deref().unwrap_or_default(), &*self.object.name, &*self.object.uid];
+        (&self.target.name, &self.writer.kind.resource.kind, object)
+    }
+
     /// Sends a request. `job` is the Job that the correction follows.
     pub async fn send(self, request: Request, job: &mut Option<FollowedJob>) -> Event {
         match request {

@@ -111,7 +111,8 @@ async fn rights_outside(context: &Context, target: &Target) -> Vec<Right> {
     match context.resources.resolve(&read.kind.api_version, &read.kind.name).await {
         Ok(kind) => rights_on_resource(target, read.namespace.as_deref(), &kind),
         Err(error) => {
-            tracing::warn!(target = target.name, kind = %read.kind.name, "rights on the kind are not known: {error}");
+            let (target, kind) = (&target.name, &*read.kind.name);
+            tracing::warn!(target, kind, cause = %error, "rights on the kind are not known");
             Vec::new()
         }
     }

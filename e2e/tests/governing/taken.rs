@@ -59,7 +59,7 @@ async fn seven_versions_correct_nothing() -> Result<()> {
         world.ask_for_poll("web").await?;
         world.wait_for_verdict("web", "False", "InSync").await?;
         ensure_not_corrected(world, &bed).await?;
-        wait_until_held(&controller, "target_taken", 1.0).await?;
+        wait_until_held(&controller, "TargetTaken", 1.0).await?;
         ensure!(bed.outside.writes() == writes, "{:?}", bed.outside.requests());
         let (status, text) = poller.page("/readyz").await?;
         ensure!(status == 200 && text.contains("taken: targets-d41d/target.yaml"), "{status} {text}");

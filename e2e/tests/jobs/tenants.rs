@@ -48,7 +48,7 @@ impl Tenant<'_> {
 
 async fn wait_until_limited(controller: &Program, name: &str) -> Result<()> {
     wait::until(format!("{name} to wait for the limits"), wait::DEADLINE, async || {
-        let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "limited")]);
+        let held = controller.metrics().await?.sum("drift_controller_held", &[("why", "Limited")]);
         Ok(if held > 0.0 { Seen::Met(()) } else { Seen::Instead(held.to_string()) })
     })
     .await

@@ -69,14 +69,26 @@ fn every_target_in_the_documentation_is_good() {
     assert!(count >= 15, "only {count} targets were found");
 }
 
+/// The words in the first cells of the table with this head, in their order.
+fn words_of_table(page: &str, head: &str) -> Vec<String> {
+    let (_, table) = page.split_once(head).unwrap();
+    let rows = table.lines().skip(1).map_while(|line| line.strip_prefix("| `"));
+    let cells = rows.map(|row| row.split(" | ").next().unwrap().trim_end_matches('`'));
+    cells.flat_map(|cell| cell.split("`, `").map(str::to_owned)).collect()
+}
+
 #[test]
-fn troubleshooting_has_every_reason_of_a_hold() {
-    // An object in sync needs nothing, and one without our finalizer is not held by these programs.
-    let is_trouble = |why: &&Held| !matches!(why, Held::InSync | Held::Deleting);
+fn troubleshooting_has_a_row_for_each_reason() {
     let page = page("docs/troubleshooting/README.md");
-    let lacking: Vec<_> = Held::ALL.iter().filter(is_trouble).map(|why| why.word()).collect();
-    let lacking: Vec<_> = lacking.into_iter().filter(|word| !page.contains(&format!("`{word}`"))).collect();
-    assert!(lacking.is_empty(), "{lacking:?}");
+    let holds: Vec<_> = Held::ALL.iter().map(|why| why.as_str()).collect();
+    assert_eq!(words_of_table(&page, "\n| Hold | Meaning | Do |\n"), holds);
+    let (_, observed) = page.split_once("\n## Reasons of driftObserved\n").unwrap();
+    let is_trouble = |reason: &&ObservedReason| reason.status() != ConditionStatus::False;
+    let reasons: Vec<_> = ObservedReason::ALL.iter().filter(is_trouble).map(|reason| reason.as_str()).collect();
+    assert_eq!(words_of_table(observed, "\n| Reason | Do |\n"), reasons);
+    let (_, corrected) = page.split_once("\n## Reasons of driftCorrected\n").unwrap();
+    let reasons: Vec<_> = CorrectedReason::ALL.iter().map(|reason| reason.as_str()).collect();
+    assert_eq!(words_of_table(corrected, "\n| Reason | Do |\n"), reasons);
 }
 
 #[test]

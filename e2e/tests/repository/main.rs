@@ -6,6 +6,7 @@ mod command_lines;
 mod documentation;
 mod helm_values;
 mod layout;
+mod log_messages;
 mod manual;
 mod monitoring;
 mod mutants;

@@ -174,7 +174,7 @@ async fn every_part_of_tls_is_rotated_without_a_failed_poll() -> Result<()> {
                 apply_client(world, &half).await?;
                 wait::until("the log to tell of the broken certificate", wait::DEADLINE, async || {
                     let log = poller.log_text()?;
-                    let told = log.contains("not a certificate in PEM and its key; what stood there before is used");
+                    let told = log.contains("not a certificate in PEM and its key\"");
                     Ok(if told { Seen::Met(()) } else { Seen::Instead("nothing".to_owned()) })
                 })
                 .await?;

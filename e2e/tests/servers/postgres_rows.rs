@@ -175,7 +175,10 @@ async fn lose_a_change(poller: &Program, server: &Postgres) -> Result<()> {
     server.administrate("ALTER ROLE drift_poller LOGIN").await?;
     wait_until_connected(poller, 1.0).await?;
     let log = poller.log_text()?;
-    ensure!(log.contains("hints do not come: SQLSTATE 57P01"), "a lost listener is said in the log");
+    ensure!(
+        log.contains(r#""message":"hints do not come""#) && log.contains(r#""cause":"SQLSTATE 57P01"#),
+        "a lost listener is said in the log"
+    );
     ensure!(!log.contains("change-me"));
     Ok(())
 }

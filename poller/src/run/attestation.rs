@@ -110,7 +110,7 @@ impl AttestationList {
                     targets.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
                     attested.len(),
                 );
-                tracing::error!("{sentence}");
+                tracing::error!(cause = sentence, "targets without room on the Lease");
                 LeftOut { targets, _remark: health.remark("targets without room on the Lease", sentence) }
             });
         }

@@ -37,10 +37,10 @@ pub async fn write(writer: &ObjectWriter, target: &str, update: Update) -> Ended
             Err(_) => (None, WriteOutcome::MovedUnread),
         },
         Err(WriteError::Gone) => look_for(writer, &slot, &before).await,
-        Err(WriteError::Unavailable(sentence)) => {
+        Err(WriteError::Unavailable(cause)) => {
             let (namespace, name) = (before.id.namespace.as_deref(), &*before.id.name);
-            let kind = &*writer.kind.resource.kind;
-            tracing::warn!(target, kind, namespace, name, "cannot write driftObserved: {sentence}");
+            let (kind, uid) = (&*writer.kind.resource.kind, &*before.id.uid);
+            tracing::warn!(target, kind, namespace, name, uid, %cause, "cannot write driftObserved");
             (None, WriteOutcome::Unavailable)
         }
         Err(WriteError::NotLeading) => (None, WriteOutcome::NotLeading),

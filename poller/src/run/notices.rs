@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use drift_api::condition::Condition;
+use drift_api::held_corrections::{Held, Hold};
 use drift_api::object::ObjectId;
 use drift_api::timing::token_bucket::TokenBucket;
 use drift_kube::access::with_roles;
@@ -59,14 +60,16 @@ impl ObjectNotices {
     pub(crate) fn refusal(&self, object: &ObjectId, sentence: &str) {
         let note = format!("driftObserved cannot be written: {}", with_roles(sentence));
         let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
-        tracing::error!(target, kind, namespace, name = &*object.name, "{note}");
+        let (name, uid) = (&*object.name, &*object.uid);
+        tracing::error!(target, kind, namespace, name, uid, cause = sentence, "driftObserved cannot be written");
         self.emit(object, NoticeKind::Warning, "WriteRefused", "Record", note);
     }
 
     /// Reports that the verdict of an object alternates.
     pub(crate) fn flapping(&self, object: &ObjectId) {
         let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
-        tracing::warn!(target, kind, namespace, name = &*object.name, "the verdict alternates");
+        let (name, uid) = (&*object.name, &*object.uid);
+        tracing::warn!(target, kind, namespace, name, uid, "the verdict alternates");
         let note = "the verdict changed its status after six other writes within minutes: another writer undoes the \
                     corrections, the external system comes and goes, or published fields keep changing";
         self.emit(object, NoticeKind::Warning, "VerdictFlapping", "Poll", note.to_owned());
@@ -76,7 +79,8 @@ impl ObjectNotices {
     pub(crate) fn removal(&self, object: &ObjectId) {
         let Some(step) = self.against_removals else { return };
         let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
-        tracing::warn!(target, kind, namespace, name = &*object.name, "another writer removes driftObserved");
+        let (name, uid) = (&*object.name, &*object.uid);
+        tracing::warn!(target, kind, namespace, name, uid, "another writer removes driftObserved");
         let note = format!("another writer removed driftObserved six times within an hour: {step}");
         self.emit(object, NoticeKind::Warning, "VerdictRemoved", "Record", note);
     }
@@ -96,14 +100,27 @@ impl ObjectNotices {
 
     fn log_verdict(&mut self, object: &ObjectId, condition: &Condition) {
         let (target, kind) = (&self.target, &self.kind.resource.kind);
-        let (namespace, name) = (object.namespace.as_deref(), &*object.name);
+        let (namespace, name, uid) = (object.namespace.as_deref(), &*object.name, &*object.uid);
         let (status, reason) = (condition.status.as_str(), &*condition.reason);
-        let text = beginning(condition.message.text());
-        if self.log_budget.take(clock::now()).is_ok() {
-            tracing::info!(target, kind, namespace, name, status, reason, "wrote driftObserved: {text}");
-        } else {
-            tracing::debug!(target, kind, namespace, name, status, reason, "wrote driftObserved: {text}");
+        let text = &*beginning(condition.message.sentence());
+        let correction = condition.message.tag().map_or(0, |tag| tag.correction);
+        macro_rules! wrote {
+            ($level:ident) => {
+                tracing::$level!(
+                    target,
+                    kind,
+                    namespace,
+                    name,
+                    uid,
+                    status,
+                    reason,
+                    correction,
+                    text,
+                    "wrote driftObserved"
+                )
+            };
         }
+        if self.log_budget.take(clock::now()).is_ok() { wrote!(info) } else { wrote!(debug) }
     }
 
     /// Reports that another target owns the object (the first by name wins).
@@ -114,9 +131,10 @@ impl ObjectNotices {
             kind,
             namespace,
             name = &*object.name,
+            uid = &*object.uid,
             "another target, first by name, selects the object too"
         );
-        let note = format!("target {target} leaves the object to another target, first by name, that selects it");
+        let note = format!("target {target}: {}", Hold::from(Held::ClaimedTwice).sentence);
         self.emit(object, NoticeKind::Warning, "ClaimedTwice", "Poll", note);
     }
 
@@ -152,7 +170,7 @@ fn beginning(message: &str) -> Cow<'_, str> {
 pub(crate) fn tell_of_kind(events: &EventWriter, target: &Target, home: &str, news: KindNews) {
     let (kind, reason, note) = match news {
         KindNews::Unusable(sentence) => {
-            tracing::error!(target = target.name, "{sentence}");
+            tracing::error!(target = target.name, cause = sentence, "the kind cannot be used");
             (NoticeKind::Warning, "KindUnusable", format!("target {} is not polled: {sentence}", target.name))
         }
         KindNews::Usable => {

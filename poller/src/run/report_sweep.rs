@@ -85,7 +85,7 @@ async fn look(context: &Context, suspected: impl Fn(&Uid) -> bool, reports: &Rep
                 context.cleaned.count(outcome);
                 if let Err(error) = deleted.as_ref().map_err(ToString::to_string) {
                     let (namespace, name) = (report.id.namespace.as_deref(), &*report.id.name);
-                    tracing::debug!(namespace, name, "the report is not deleted: {error}");
+                    tracing::debug!(namespace, name, cause = error, "the report is not deleted");
                 }
             }
         }
@@ -107,9 +107,9 @@ fn namespaces_with_reports(context: &Context) -> Vec<String> {
 /// Without the CustomResourceDefinition there are no reports.
 fn tell(error: &CallError) {
     if error.code() == Some(404) {
-        tracing::debug!("no reports: {error}");
+        tracing::debug!(cause = %error, "no reports");
     } else {
-        tracing::warn!("reports that no target keeps are not looked for: {error}");
+        tracing::warn!(cause = %error, "reports that no target keeps are not looked for");
     }
 }
 

@@ -115,7 +115,7 @@ impl ObjectHold {
     pub fn parse(text: &str) -> Option<Self> {
         let Fact { word, text: time } = Fact::parse(text);
         let until = if time.is_empty() { None } else { Some(time.strip_prefix("until ")?.parse().ok()?) };
-        let why = *Held::ALL.iter().find(|why| why.is_published() && why.word() == word)?;
+        let why = *Held::ALL.iter().find(|why| why.is_published() && why.as_str() == word)?;
         facts::as_written(text, Self { why, until })
     }
 
@@ -131,8 +131,8 @@ impl fmt::Display for ObjectHold {
         let until = self.until.map(|until| until.strftime("until %Y-%m-%dT%H:%M:%SZ"));
         let mut list = FactList::new(formatter, "");
         match until {
-            Some(until) => list.fact(self.why.word(), Some(until)),
-            None => list.word(self.why.word()),
+            Some(until) => list.fact(self.why.as_str(), Some(until)),
+            None => list.word(self.why.as_str()),
         }
     }
 }

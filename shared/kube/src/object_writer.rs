@@ -159,7 +159,8 @@ impl ObjectWriter {
                 Ok(live) => return live.map(|live| live.read_after(known).kept_as(known)),
                 Err(error) => {
                     let (namespace, name) = (known.id.namespace.as_deref(), &*known.id.name);
-                    tracing::debug!(target, kind = self.kind.resource.kind, namespace, name, "not read again: {error}");
+                    let (kind, uid) = (&*self.kind.resource.kind, &*known.id.uid);
+                    tracing::debug!(target, kind, namespace, name, uid, cause = %error, "not read again");
                 }
             }
             drop((slot, turn));

@@ -13,6 +13,7 @@ mod doubtful_create;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod hints;
+mod holds;
 mod json_schema;
 mod misplaced_keys;
 mod network;
@@ -40,6 +41,7 @@ pub use document::parse_document;
 pub use document::places::Places;
 pub use document::suspension::{Edited, NotEditable, set_suspend};
 pub use hints::{HintSource, HintedIdentities, ListenHints, WebhookHints};
+pub use holds::EXISTS_ALREADY;
 pub use json_schema::{annotated_target, json_schema};
 pub use network::{Network, NetworkError};
 pub use read::{Read, ReadLimits};

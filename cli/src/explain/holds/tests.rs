@@ -104,9 +104,13 @@ fn each_thing_that_holds_is_told() {
         (&differs, object(&differs, owned, &no_more), ""),
         (&absent, object(&absent, owned, &no_more), ""),
         (&differs, object(&verdict(ObservedReason::InSync), owned, &no_more), "and driftObserved is not True yet"),
-        (&differs, object(&differs, "correction 3, owns \"x\": updated", &no_more), "correction 3 is to be verified"),
+        (
+            &differs,
+            object(&differs, "correction 3, owns \"x\": updated", &no_more),
+            "driftCorrected speaks of correction 3",
+        ),
         (&differs, object(&differs, "correction 2: updated", &no_more), "was there before this object"),
-        (&exhausted, object(&exhausted, owned, &no_more), "99 corrections in a row changed nothing"),
+        (&exhausted, object(&exhausted, owned, &no_more), "the last corrections healed nothing"),
         (&differs, object(&differs, owned, &json!({"generation": 2})), "an older spec"),
         (&differs, object(&differs, owned, &json!({"annotations": {PAUSED_ANNOTATION: "true"}})), "is paused"),
     ];
@@ -139,7 +143,7 @@ fn no_correction_is_promised_while_a_guard_holds() {
     let asleep = json!({"id": "x", "a": "1", "asleep": true});
     let forbidden = json!({"id": "forbidden", "a": "1"});
     for (text, note, spec, expected) in [
-        (&correcting, owned, &asleep, "the target's `suspendWhen` holds for it"),
+        (&correcting, owned, &asleep, "the target's `suspendWhen` holds for this object"),
         (&correcting, owned, &forbidden, "(NotAllowed): this identity is forbidden"),
         (&correcting, owned, &json!({"a": "1"}), "(TemplateFails): require[0].that: no field `id`; identity"),
         (&correcting, moved, &awake, "the target's scope changed from 3f2a9c71 to "),
@@ -162,8 +166,7 @@ fn a_verdict_that_is_not_written_is_not_awaited() {
     let facts = Facts { target: &correcting, is_deployed: true, object: &object, verdict: &differs };
     let mut leases = leases(&correcting, NOW);
     let held = |leases: &Leases| holds(facts, leases, NOW.parse().unwrap()).join("; ");
-    let awaited =
-        "driftObserved is not True yet; a poll has to find it first, and 3 in a row while its verdict keeps changing";
+    let awaited = "driftObserved is not True yet (InSync): a poll has to find it first, and 3 in a row while its verdict keeps changing";
     assert!(held(&leases).contains(awaited), "{}", held(&leases));
     let unwritten = json!({&correcting.name: {"word": "WriteRefused", "count": 1, "uids": ["u"]}}).to_string();
     let annotations = &mut leases.poller.as_mut().unwrap().as_mut().unwrap()["metadata"]["annotations"];

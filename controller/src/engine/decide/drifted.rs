@@ -92,8 +92,8 @@ pub(super) fn replaced_in_vain(case: &Case<'_>) -> Option<Decision> {
     let fields = case.fields();
     let what = if fields == DifferingFields::every() { "the external resource".to_owned() } else { fields.to_string() };
     let text = format!(
-        "replaced, and {what} still differs: not replaced again until the object is edited or a retry is requested; \
-         write desired as the external system shows it, or add a rule to compare"
+        "replaced, and {what} still differs: not replaced again until the object is edited, or `kubectl drift retry \
+         KIND/NAME` requests it; write desired as the external system shows it, or add a rule to compare"
     );
     let written = case.write_once(&case.status, CorrectedReason::AttemptsExhausted, &text);
     written.or(Some(Decision::Nothing(Held::AttemptsExhausted)))
@@ -108,7 +108,7 @@ pub(super) fn attempts_exhausted(case: &Case<'_>) -> Option<Decision> {
         // The outcome of the correction is already on the object, with more detail.
         return Some(wait);
     }
-    let text = &status.after_failure("corrections in a row healed nothing; one is tried every hour");
+    let text = &status.after_failure(Held::AttemptsExhausted.cause());
     // A status without another replacement request says nothing about the last replacement. A create may end one.
     let status = &CorrectionStatus { replaced: status.replaced && case.is_for(Action::Create), ..status.clone() };
     case.write_once(status, CorrectedReason::AttemptsExhausted, text).or(Some(wait))

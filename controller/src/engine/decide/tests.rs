@@ -297,9 +297,9 @@ fn exhausted_attempts_keep_the_last_refusal() {
     let refused = status(7, owns("db")).keeping(CorrectedReason::CorrectionFailed, "update: 422: quota", Some(3));
     let scene = Scene::new().with(|scene| set_corrected(&mut scene.object.conditions, &refused));
     let mut scene = scene.observed_with(ObservedReason::FieldsDiffer, tag(7, 10));
-    let expected = "corrections in a row healed nothing; one is tried every hour; before: update: 422: quota";
+    let expected = format!("{}; before: update: 422: quota", Held::AttemptsExhausted.cause());
     let Decision::WriteStatus(exhausted) = scene.decide() else { panic!("{:?}", scene.decide()) };
-    assert_eq!((exhausted.reason, &*exhausted.text), (Some(CorrectedReason::AttemptsExhausted), expected));
+    assert_eq!((exhausted.reason, &*exhausted.text), (Some(CorrectedReason::AttemptsExhausted), &*expected));
     set_corrected(&mut scene.object.conditions, &exhausted);
     assert_eq!(scene.decide(), Decision::Wait { until: at(3600), why: Held::AttemptsExhausted }, "written once");
     scene.now = at(3600);
@@ -307,7 +307,7 @@ fn exhausted_attempts_keep_the_last_refusal() {
     assert_eq!(hourly.claim().text, "updating the external resource; before: update: 422: quota");
     let again = hourly.claim();
     set_corrected(&mut scene.object.conditions, &again);
-    let still = again.after_failure("corrections in a row healed nothing; one is tried every hour");
+    let still = again.after_failure(Held::AttemptsExhausted.cause());
     assert_eq!(still, expected, "the text does not grow");
     let applied = again.keeping(CorrectedReason::CorrectionApplied, "updated", Some(3));
     assert_eq!(applied.after_failure("x"), "x");

@@ -99,7 +99,7 @@ mod tests {
             set_corrected(&mut scene.object.conditions, &record);
             scene.memory.land_status(record, scene.now);
         });
-        assert!(shown(&told).starts_with("creation_in_doubt"), "{}", shown(&told));
+        assert!(shown(&told).starts_with("CreationInDoubt"), "{}", shown(&told));
         told.with(|scene| scene.now = at(900 + 3600))
     }
 
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(shown(&first), "create 9-2");
         let second = unseen(UnseenCreate { sent: 2, ..UNSEEN }, RepeatedCreate::Duplicates, false);
         let held = an_hour_later(&second);
-        assert_eq!(shown(&held), "creation_in_doubt");
+        assert_eq!(shown(&held), "CreationInDoubt");
         let asked = held.with(|scene| scene.object.asked.get_or_insert_default().retry = Some("now".into()));
         assert_eq!(shown(&asked), "create 9-3");
     }

@@ -209,9 +209,9 @@ fn reports_add_up_to_what_is_held_and_to_nothing() {
     effects.extend(bench.see("v", 1, &paused));
     effects.extend(bench.step(Input::Listed));
     effects.extend(bench.step(Input::Tick));
-    assert_eq!(held(&effects), BTreeMap::from([("paused", 2)]));
+    assert_eq!(held(&effects), BTreeMap::from([("Paused", 2)]));
     effects.extend(bench.step(Input::Left("v".into())));
-    assert_eq!(held(&effects), BTreeMap::from([("paused", 1)]));
+    assert_eq!(held(&effects), BTreeMap::from([("Paused", 1)]));
     effects.extend(bench.engine.supersede(bench.now).1);
     assert_eq!(held(&effects), BTreeMap::new(), "the gauge forgets the target");
 }
@@ -576,11 +576,11 @@ fn one_create_is_open_until_the_read_has_found_something() {
     bench.step(Input::Listed);
     bench.now.moment += Duration::from_secs(60);
     let effects = bench.step(Input::Tick);
-    assert_eq!((operations(&effects).len(), held(&effects)), (1, [("read_unproved", 2)].into()));
+    assert_eq!((operations(&effects).len(), held(&effects)), (1, [("ReadUnproved", 2)].into()));
     // A create that was never sent is none.
     bench.step(Input::Done("a".into(), Event::Read(Ok(None))));
     let effects = bench.step(Input::Tick);
-    assert_eq!((operations(&effects).len(), held(&effects)), (1, [("read_unproved", -1)].into()));
+    assert_eq!((operations(&effects).len(), held(&effects)), (1, [("ReadUnproved", -1)].into()));
 
     let scope = bench.engine.text.scope.id;
     let owned = |ending: &str| format!("correction 8, owns \"a\": create: no answer [scope {scope}{ending}]");
@@ -592,14 +592,14 @@ fn one_create_is_open_until_the_read_has_found_something() {
     bench.step(Input::Listed);
     bench.now.moment += Duration::from_secs(60);
     let effects = bench.step(Input::Tick);
-    assert_eq!((operations(&effects).len(), held(&effects).get("read_unproved")), (0, Some(&1)), "it was sent");
+    assert_eq!((operations(&effects).len(), held(&effects).get("ReadUnproved")), (0, Some(&1)), "it was sent");
     let unfound = posted(&bench, "a", 2, ("ExternalMissing", "unfound, correction 8"), &in_doubt);
     bench.step(unfound);
-    assert_eq!(held(&bench.step(Input::Tick)).get("read_unproved"), None, "the read does not find it");
+    assert_eq!(held(&bench.step(Input::Tick)).get("ReadUnproved"), None, "the read does not find it");
     let found = posted(&bench, "a", 3, ("InSync", "correction 8"), &owned(""));
     bench.step(found);
     let effects = bench.step(Input::Tick);
-    assert_eq!(held(&effects).get("read_unproved"), Some(&-1), "{effects:?}");
+    assert_eq!(held(&effects).get("ReadUnproved"), Some(&-1), "{effects:?}");
 }
 
 #[test]
@@ -613,7 +613,7 @@ fn nothing_is_done_about_words_of_a_newer_version() {
         bench.step(Input::Listed);
         bench.now.moment += Duration::from_secs(60);
         let effects = bench.step(Input::Tick);
-        assert_eq!((operations(&effects).len(), held(&effects)), (0, [("newer_version", 1)].into()), "{tag} {record}");
+        assert_eq!((operations(&effects).len(), held(&effects)), (0, [("NewerVersion", 1)].into()), "{tag} {record}");
         let Input::Seen(mut deleting) = posted(&bench, "u", 2, ("ExternalMissing", tag), record) else {
             unreachable!()
         };

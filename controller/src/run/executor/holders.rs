@@ -29,7 +29,12 @@ impl Run<'_> {
             Ok(kind) => kind,
             Err(KindError::Missing { .. }) => return false,
             Err(error) => {
-                tracing::warn!(target, %holder, "the kind of an object that has an external resource cannot be read: {error}");
+                tracing::warn!(
+                    target,
+                    %holder,
+                    cause = %error,
+                    "the kind of an object that has an external resource cannot be read"
+                );
                 return true;
             }
         };
@@ -37,7 +42,7 @@ impl Run<'_> {
         match writer.objects.find(&kind, &id, &FieldPaths::default()).await {
             Ok(found) => found.is_some_and(|object| object.claims(resource)),
             Err(error) => {
-                tracing::warn!(target, %holder, "an object that has an external resource cannot be read: {error}");
+                tracing::warn!(target, %holder, cause = %error, "an object that has an external resource cannot be read");
                 true
             }
         }

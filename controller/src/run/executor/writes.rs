@@ -52,7 +52,8 @@ impl Run<'_> {
             (_, Err(error @ (WriteError::Unavailable(_) | WriteError::NotLeading))) => {
                 let (target, kind) = (&self.executor.target.name, &*kind.resource.kind);
                 let (namespace, name) = (object.id.namespace.as_deref(), &*object.id.name);
-                tracing::warn!(target, kind, namespace, name, "a write to the API server failed: {error}");
+                let uid = &*object.id.uid;
+                tracing::warn!(target, kind, namespace, name, uid, cause = %error, "a write to the API server failed");
             }
             _ => {}
         }

@@ -50,7 +50,7 @@ pub(super) async fn send(
     let response = answer.map(|reply| count_as_limited(reply, http.limited_when.as_ref(), format));
     heard(&response, clock::wall()).into_iter().for_each(|heard| context.note(&place, heard));
     if let Err(failure) = &response {
-        tell(&target.name, &host, failure);
+        tell(&context, &host, failure);
     }
     if context.begins {
         *context.place = Some(place);
@@ -60,14 +60,17 @@ pub(super) async fn send(
 }
 
 /// Logs why a request got no response.
-fn tell(target: &str, host: &str, failure: &HttpFailure) {
+fn tell(context: &SendContext<'_>, host: &str, failure: &HttpFailure) {
+    let (target, kind, [namespace, name, uid]) = context.named();
     match failure {
         HttpFailure::System(SystemFailure::Unreachable(cause)) => {
-            tracing::warn!(target, host, "a correction got no answer: {cause}")
+            tracing::warn!(target, kind, namespace, name, uid, host, %cause, "a correction got no answer");
         }
         HttpFailure::NotConnected(cause) | HttpFailure::System(SystemFailure::CredentialUnavailable(cause)) => {
-            tracing::warn!(target, host, "a correction was not sent: {cause}");
+            tracing::warn!(target, kind, namespace, name, uid, host, %cause, "a correction was not sent");
         }
-        failure => tracing::warn!(target, host, "a correction was not sent: {failure}"),
+        failure => {
+            tracing::warn!(target, kind, namespace, name, uid, host, cause = %failure, "a correction was not sent");
+        }
     }
 }

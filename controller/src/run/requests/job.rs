@@ -91,8 +91,8 @@ impl JobRequest<'_> {
                 target = self.job.target,
                 job = self.job.name,
                 namespace = self.job.namespace,
-                "a Job is not begun: {}",
-                with_roles(&error.to_string())
+                cause = &*with_roles(&error.to_string()),
+                "a Job is not begun"
             );
             Some(JobReply::Refused(refusal_of(&error)))
         })
@@ -173,7 +173,7 @@ impl JobRequest<'_> {
             Ok(_) => return JobReply::Ended(followed.deleted.unwrap_or(JobEnd::Gone)),
             // The Job continues, whether we can read it or not.
             Err(error) if error.is_passing() && self.job.is_awaited(followed.ran_for()) => {
-                tracing::debug!(target = self.job.target, job = self.job.name, "not seen: {error}");
+                tracing::debug!(target = self.job.target, job = self.job.name, cause = %error, "a Job is not seen");
                 *self.followed = Some(followed);
                 return JobReply::Open(None);
             }
@@ -182,8 +182,8 @@ impl JobRequest<'_> {
                     target = self.job.target,
                     job = self.job.name,
                     namespace = self.job.namespace,
-                    "a Job is not seen: {}",
-                    with_roles(&error.to_string())
+                    cause = &*with_roles(&error.to_string()),
+                    "a Job is not seen"
                 );
                 return JobReply::Ended(JobEnd::Unseen(refusal_of(&error)));
             }
@@ -211,7 +211,7 @@ impl JobRequest<'_> {
             return None;
         }
         if let Err(error) = self.client.delete(&self.job.namespace, job).await {
-            tracing::debug!(target = self.job.target, job = self.job.name, "not deleted: {error}");
+            tracing::debug!(target = self.job.target, job = self.job.name, cause = %error, "a Job is not deleted");
             return None;
         }
         let was_taken_up = job.stage() != Some(JobStage::NotTakenUp);

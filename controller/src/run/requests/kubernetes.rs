@@ -33,9 +33,10 @@ pub(super) async fn send(mut context: SendContext<'_>, manifests: &Manifests, st
         }
         Ok(Ok(reply)) => (reply, Some(HostReply::Answer)),
         Ok(Err(error)) => {
-            let (target, resource) = (&context.target.name, &manifests.resource);
-            let sentence = with_roles(&error.to_string()).into_owned();
-            tracing::warn!(target, %resource, "a correction is not accepted: {sentence}");
+            let (target, kind, [namespace, name, uid]) = context.named();
+            let resource = &manifests.resource;
+            let cause = with_roles(&error.to_string()).into_owned();
+            tracing::warn!(target, kind, namespace, name, uid, %resource, cause, "a correction is not accepted");
             (reply_of(&error), heard(&error))
         }
     };

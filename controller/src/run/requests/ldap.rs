@@ -28,7 +28,8 @@ pub(super) async fn send(mut context: SendContext<'_>, change: &Change) -> Event
     if let Err(failure) = &ended
         && failure.said().is_none()
     {
-        tracing::warn!(target = target.name, "a correction is not accepted: {failure}");
+        let (target, kind, [namespace, name, uid]) = context.named();
+        tracing::warn!(target, kind, namespace, name, uid, cause = %failure, "a correction is not accepted");
     }
     Event::Replied(Reply::Change { ended, is_sent })
 }

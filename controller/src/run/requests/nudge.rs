@@ -25,14 +25,14 @@ pub(super) async fn send(context: SendContext<'_>, patch: &Value) -> Event {
 }
 
 async fn merge(context: &SendContext<'_>, slot: &CallSlot, patch: &Value) -> NudgeReply {
-    let (writer, object, target) = (context.writer, context.object, &context.target.name);
+    let (writer, object) = (context.writer, context.object);
     match writer.merge(slot, object, patch, NUDGE_MANAGER).await {
         Ok(object) => NudgeReply::Taken(Box::new(object)),
         Err(error) if error.is_about_another() => NudgeReply::OfAnother,
         Err(error) => {
-            let (namespace, name, kind) = (object.namespace.as_deref(), &*object.name, &*writer.kind.resource.kind);
-            let sentence = with_roles(&error.to_string()).into_owned();
-            tracing::warn!(target, kind, namespace, name, "a nudge is not accepted: {sentence}");
+            let (target, kind, [namespace, name, uid]) = context.named();
+            let cause = with_roles(&error.to_string()).into_owned();
+            tracing::warn!(target, kind, namespace, name, uid, cause, "a nudge is not accepted");
             NudgeReply::Refused(refusal_of(&error))
         }
     }

@@ -49,7 +49,8 @@ pub(super) async fn send(mut context: SendContext<'_>, statements: &[WriteStatem
     if let Err(ended) = &ended
         && !matches!(ended.failure, SqlFailure::Answered(..))
     {
-        tracing::warn!(target = target.name, "a correction is not accepted: {ended}");
+        let (target, kind, [namespace, name, uid]) = context.named();
+        tracing::warn!(target, kind, namespace, name, uid, cause = %ended, "a correction is not accepted");
     }
     Event::Replied(Reply::Statements { ended, is_sent })
 }

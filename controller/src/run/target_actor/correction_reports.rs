@@ -12,22 +12,49 @@ use crate::run::metrics::CorrectionLabels;
 pub(super) fn tell(executor: &Executor, object: &LeanObject, correction: &Correction, news: News, is_known: bool) {
     let (target, id, kind) = (&executor.target.name, &object.id, &*executor.writer.kind.resource.kind);
     let (namespace, name) = (id.namespace.as_deref(), &*id.name);
-    let (action, number) = (correction.action.as_str(), correction.number);
+    let (action, number, uid) = (correction.action.as_str(), correction.number, &*id.uid);
     match news {
         News::Decided => {
-            tracing::debug!(target, kind, namespace, name, action, correction = number, "a correction is decided");
+            tracing::debug!(target, kind, namespace, name, uid, action, correction = number, "a correction is decided");
         }
-        News::Begins => tracing::info!(target, kind, namespace, name, action, correction = number, "correcting"),
-        News::Unsendable(why) if is_known => tracing::debug!(target, kind, namespace, name, "not corrected: {why}"),
-        News::Unsendable(why) => tracing::warn!(target, kind, namespace, name, "not corrected: {why}"),
+        News::Begins => {
+            tracing::info!(target, kind, namespace, name, uid, action, correction = number, "correcting");
+        }
+        News::Unsendable(why) => {
+            macro_rules! unsendable {
+                ($level:ident) => {
+                    tracing::$level!(
+                        target,
+                        kind,
+                        namespace,
+                        name,
+                        uid,
+                        correction = number,
+                        cause = %why,
+                        "a correction cannot be sent"
+                    )
+                };
+            }
+            if is_known { unsendable!(debug) } else { unsendable!(warn) }
+        }
         News::NotAccepted { step, status, reason } => {
-            let text = "a step of a correction is not accepted";
-            tracing::warn!(target, kind, namespace, name, correction = number, step, status, reason, "{text}");
+            tracing::warn!(
+                target,
+                kind,
+                namespace,
+                name,
+                uid,
+                correction = number,
+                step,
+                status,
+                reason,
+                "a step of a correction is not accepted"
+            );
         }
         News::Ended { outcome, drift, steps, duration } => {
             let label = outcome.as_label();
             if !is_known {
-                let (uid, identity, text) = (&*id.uid, &*correction.resource.identity, outcome.log_text());
+                let (identity, result) = (&*correction.resource.identity, &*outcome.log_text());
                 let duration_ms = duration.and_then(|duration| u64::try_from(duration.as_millis()).ok());
                 macro_rules! record {
                     ($level:ident) => {
@@ -44,7 +71,8 @@ pub(super) fn tell(executor: &Executor, object: &LeanObject, correction: &Correc
                             drift,
                             steps,
                             duration_ms,
-                            "{text}"
+                            result,
+                            "a correction ended"
                         )
                     };
                 }

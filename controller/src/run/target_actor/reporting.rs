@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use drift_api::attestation::Attestation;
+use drift_kube::process::clock;
 
 use super::correction_reports;
 use crate::engine::Report;
@@ -16,15 +17,17 @@ pub(super) fn tell(executor: &Executor, report: Report) {
     match report {
         Report::Breaker(transition) => announcer.breaker(transition),
         Report::BreakerOpen(open) => _ = metrics.breaker_open.get_or_create(&labels).set(i64::from(open)),
-        Report::DeletionHeld(object, why) => announcer.deletion_held(kind, &object, why),
+        Report::DeletionHeld(object, why) => {
+            announcer.deletion_held(kind, &object, &target.hold(&object, why, None, clock::wall()));
+        }
         Report::DeletionFoundNothing(object) => announcer.deletion_found_nothing(kind, &object),
         Report::ClaimedTwice(object) => announcer.claimed_twice(kind, &object),
         Report::ScopeIncomplete(object, awaited) => announcer.scope_incomplete(kind, &object, &awaited),
         Report::WriteRefused(object, sentence) => announcer.write_refused(kind, &object, &sentence),
         Report::Unreadable(object, sentence) => {
-            let (namespace, object) = (object.namespace.as_deref(), &*object.name);
-            let kind = &*kind.resource.kind;
-            tracing::warn!(target = name, kind, namespace, name = object, "objects cannot be read: {sentence}");
+            let (namespace, object, uid) = (object.namespace.as_deref(), &*object.name, &*object.uid);
+            let (kind, cause) = (&*kind.resource.kind, sentence);
+            tracing::warn!(target = name, kind, namespace, name = object, uid, cause, "objects cannot be read");
         }
         Report::ReadableAgain => tracing::info!(target = name, "objects can be read again"),
         Report::Correction { object, correction, news, is_known } => {
@@ -53,7 +56,7 @@ fn tell_attestation(executor: &Executor, attestation: Option<&Attestation>) {
     let excepted = except.map_or(0, |except| except.objects.len());
     let namespaces = except.map(|except| except.namespaces.iter().cloned().collect::<Vec<_>>().join(" "));
     let namespaces = namespaces.unwrap_or_default();
-    tracing::info!(target, attested, excepted, namespaces, "the poller attests other verdicts of the target");
+    tracing::debug!(target, attested, excepted, namespaces, "the poller attests other verdicts of the target");
     executor.metrics.attested.get_or_create(&of_target(target)).set(i64::from(attested));
 }
 

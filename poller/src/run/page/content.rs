@@ -56,7 +56,7 @@ pub(super) struct TargetLine {
     /// Its entry on the poller's Lease; `None` while the Lease does not list it.
     pub(super) attestation: Option<Attestation>,
     /// The reasons why none of its objects is corrected.
-    pub(super) held: Vec<String>,
+    pub(super) held: Vec<Hold>,
     /// The holds that the controller lists.
     pub(super) listed_holds: TargetHolds,
     /// The overview of its objects; `None` while it has no kind, is busy, or another replica leads.
@@ -103,8 +103,6 @@ impl Signal {
 impl TargetLine {
     /// Describes a target.
     pub(super) fn new(target: &Target, attestation: Option<Attestation>, overview: Option<TargetOverview>) -> Self {
-        let not_listed =
-            "the poller's Lease does not list the target at the moment, and the controller acts only on listed targets";
         let is_held = attestation.is_none() && overview.is_some() && target.correct.mode.corrects();
         Self {
             name: target.name.clone(),
@@ -118,7 +116,7 @@ impl TargetLine {
                 Mode::Correct => "Correct",
             },
             attestation,
-            held: is_held.then(|| not_listed.to_owned()).into_iter().collect(),
+            held: is_held.then(Hold::target_not_attested).into_iter().collect(),
             listed_holds: TargetHolds::default(),
             overview,
         }
@@ -128,14 +126,14 @@ impl TargetLine {
     fn take_up(&mut self, held: Option<&HeldCorrections>) {
         match held {
             Some(held) => self.listed_holds = held.of_target(&self.name),
-            None if CORRECTING.contains(&self.mode) => self.held.push(Hold::no_controller().sentence),
+            None if CORRECTING.contains(&self.mode) => self.held.push(Hold::no_controller()),
             None => {}
         }
     }
 
     /// The reasons that the controller lists for the whole target.
-    pub(super) fn listed(&self) -> impl Iterator<Item = String> {
-        self.listed_holds.whole.iter().map(|hold| hold.sentence(&self.name))
+    pub(super) fn listed(&self) -> impl Iterator<Item = Hold> {
+        self.listed_holds.whole.iter().map(|hold| hold.shown(&self.name))
     }
 
     /// The API group of its objects; empty for the core group.
@@ -146,18 +144,19 @@ impl TargetLine {
 
 impl ShownObject<'_> {
     /// The reasons why the object is not corrected, or its deletion does not proceed. Without drift only a dispute is one.
-    pub(super) fn held(&self, now: Timestamp) -> Vec<String> {
+    pub(super) fn held(&self, now: Timestamp) -> Vec<Hold> {
         let Self { target, row } = self;
         let is_drifted = row.rank() == Rank::Drifted;
-        let own = row.next.sentence().filter(|_| is_drifted || row.next.is_dispute()).map(str::to_owned);
+        let matters = is_drifted || row.next.is_dispute() || row.awaits_controller || row.deleting;
+        let own = row.hold.clone().filter(|_| matters);
         let is_excepted = target.attestation.as_ref().is_some_and(|attestation| attestation.except.has(&row.id));
-        let not_renewed = is_excepted.then(|| "the poller could not renew its verdict on this object".to_owned());
+        let not_renewed = is_excepted.then(Hold::object_not_attested);
         let of_target = not_renewed.into_iter().chain(target.held.iter().cloned()).filter(|_| is_drifted);
         own.into_iter().chain(of_target).chain(self.listed(now)).collect()
     }
 
     /// The reasons that the controller lists, if the next step is the controller's.
-    fn listed(&self, now: Timestamp) -> Vec<String> {
+    fn listed(&self, now: Timestamp) -> Vec<Hold> {
         let Self { target, row } = self;
         if !row.awaits_controller {
             return Vec::new();
@@ -165,8 +164,7 @@ impl ShownObject<'_> {
         let reason = row.verdict.as_ref().and_then(|verdict| ObservedReason::parse(&verdict.reason));
         let is_incident = !row.deleting && reason.is_some_and(ObservedReason::is_incident);
         let object = HeldObject { uid: &row.id.uid, is_incident, is_deleting: row.deleting };
-        let holds = target.listed_holds.applying(&target.name, object, now);
-        row.window.iter().cloned().chain(holds).map(|hold| hold.sentence).collect()
+        target.listed_holds.applying(&target.name, object, now)
     }
 }
 

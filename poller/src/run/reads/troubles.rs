@@ -18,10 +18,31 @@ const OVER_AFTER: Duration = Duration::from_mins(10);
 /// has a few.
 const MOST_CAUSES: usize = 32;
 
-/// Reported causes of each target, with the time each was last seen.
+/// A target whose reads failed works again once a read succeeds this long after the last failure. Where half of its objects
+/// fail, the failures come more often.
+const WORKS_AFTER: Duration = Duration::from_mins(2);
+
+/// The subject of a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Topic {
+    Reads,
+    Hints,
+    Withheld,
+}
+
+/// What is known of one target.
+#[derive(Debug, Default)]
+struct OfTarget {
+    /// Reported causes, with the time each was last seen.
+    causes: HashMap<(Topic, String), Moment>,
+    /// The first and the last failed read since reads worked.
+    failing: Option<(Moment, Moment)>,
+}
+
+/// Reported causes of each target.
 #[derive(Debug, Default)]
 pub struct Troubles {
-    told: Mutex<HashMap<String, HashMap<String, Moment>>>,
+    told: Mutex<HashMap<String, OfTarget>>,
     /// True if nothing is logged, because the caller reads the causes here.
     is_silent: bool,
 }
@@ -37,23 +58,23 @@ impl Troubles {
     #[must_use]
     pub fn causes(&self, target: &str) -> Vec<String> {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut causes: Vec<String> = told.get(target).into_iter().flat_map(HashMap::keys).cloned().collect();
+        let causes = told.get(target).into_iter().flat_map(|of_target| of_target.causes.keys());
+        let mut causes: Vec<String> = causes.map(|(_, cause)| cause.clone()).collect();
         causes.sort();
         causes
     }
 
     /// Records a failed read of the target with this reason, which contains no value of an object or a response.
-    pub fn note(&self, target: &str, sentence: &str, now: Moment) {
-        if self.is_news(target, sentence, now) && !self.is_silent {
-            tracing::warn!(target = target, "reads fail: {sentence}");
+    pub fn note(&self, target: &str, cause: &str, now: Moment) {
+        if self.is_news(target, (Topic::Reads, cause), now) && !self.is_silent {
+            tracing::warn!(target, cause, "reads fail");
         }
     }
 
     /// Records that the target's hints are missing, with this closed reason.
-    pub fn note_hints(&self, target: &str, sentence: &str, now: Moment) {
-        let sentence = format!("hints do not come: {sentence}");
-        if self.is_news(target, &sentence, now) {
-            tracing::warn!(target = target, "{sentence}");
+    pub fn note_hints(&self, target: &str, cause: &str, now: Moment) {
+        if self.is_news(target, (Topic::Hints, cause), now) {
+            tracing::warn!(target, cause, "hints do not come");
         }
     }
 
@@ -63,31 +84,46 @@ impl Troubles {
             Finding::Failed(failure) if failure.reason != ObservedReason::Settling => {
                 self.note(target, &failure.text, now);
             }
-            _ => {}
+            _ => {
+                if let Some(failed) = self.end_of_failures(target, now).filter(|_| !self.is_silent) {
+                    tracing::info!(target, failed_for_seconds = failed.as_secs(), "reads work again");
+                }
+            }
         }
     }
 
     /// Records fields that are not published because they contain a credential. Their names come from the target.
     pub fn note_withheld(&self, target: &str, fields: &[String], now: Moment) {
         for field in fields {
-            let sentence = format!("publish.{field} stays as it is: what is observed repeats a credential there");
-            if self.is_news(target, &sentence, now) {
-                tracing::warn!(target = target, "{sentence}");
+            if self.is_news(target, (Topic::Withheld, field), now) {
+                tracing::warn!(target, field, "a field is not published: what is observed repeats a credential there");
             }
         }
     }
 
-    fn is_news(&self, target: &str, sentence: &str, now: Moment) -> bool {
+    /// Returns how long reads failed, if they work again. A cause that returns later is news.
+    fn end_of_failures(&self, target: &str, now: Moment) -> Option<Duration> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let causes = told.entry(target.to_owned()).or_default();
+        let of_target = told.get_mut(target)?;
+        let (first, last) = of_target.failing.take_if(|(_, last)| now.is_past(*last, WORKS_AFTER))?;
+        of_target.causes.retain(|(topic, _), _| *topic != Topic::Reads);
+        Some(last - first)
+    }
+
+    fn is_news(&self, target: &str, (topic, cause): (Topic, &str), now: Moment) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let OfTarget { causes, failing } = told.entry(target.to_owned()).or_default();
+        if topic == Topic::Reads {
+            failing.get_or_insert((now, now)).1 = now;
+        }
         causes.retain(|_, seen| !now.is_past(*seen, OVER_AFTER));
-        if let Some(seen) = causes.get_mut(sentence) {
+        if let Some(seen) = causes.get_mut(&(topic, cause.to_owned())) {
             *seen = now;
             return false;
         }
         let is_news = causes.len() < MOST_CAUSES;
         if is_news {
-            causes.insert(sentence.to_owned(), now);
+            causes.insert((topic, cause.to_owned()), now);
         }
         is_news
     }
@@ -101,9 +137,9 @@ mod tests {
     fn each_cause_is_told_once_while_it_lasts() {
         let troubles = Troubles::default();
         let at = |minutes: u64| Moment::from_start(Duration::from_mins(minutes));
-        let is_news = |sentence: &str, minutes| troubles.is_news("a", sentence, at(minutes));
+        let is_news = |sentence: &str, minutes| troubles.is_news("a", (Topic::Reads, sentence), at(minutes));
         assert!(is_news("refused", 0));
-        assert!(troubles.is_news("b", "refused", at(0)), "each target has its own");
+        assert!(troubles.is_news("b", (Topic::Reads, "refused"), at(0)), "each target has its own");
         assert!(!is_news("refused", 9), "nothing new");
         assert!(is_news("no route", 9), "another cause");
         for minutes in 10..60 {
@@ -126,7 +162,25 @@ mod tests {
     #[test]
     fn causes_without_end_fill_no_disk() {
         let troubles = Troubles::default();
-        let told = (0..1_000).filter(|cause| troubles.is_news("a", &format!("cause {cause}"), Moment::START)).count();
+        let is_news = |cause: &u32| troubles.is_news("a", (Topic::Reads, &format!("cause {cause}")), Moment::START);
+        let told = (0..1_000).filter(is_news).count();
         assert_eq!(told, MOST_CAUSES);
+    }
+
+    #[test]
+    fn reads_that_work_again_end_their_causes() {
+        let troubles = Troubles::default();
+        let at = |seconds: u64| Moment::from_start(Duration::from_secs(seconds));
+        assert_eq!(troubles.end_of_failures("a", at(0)), None, "nothing failed");
+        for seconds in [0, 60, 90] {
+            troubles.note("a", "refused", at(seconds));
+        }
+        troubles.note_hints("a", "closed", at(90));
+        assert_eq!(troubles.end_of_failures("a", at(100)), None, "another object may still fail");
+        assert_eq!(troubles.end_of_failures("b", at(300)), None, "another target");
+        assert_eq!(troubles.end_of_failures("a", at(211)), Some(Duration::from_secs(90)));
+        assert_eq!(troubles.end_of_failures("a", at(212)), None, "told once");
+        assert_eq!(troubles.causes("a"), ["closed"]);
+        assert!(troubles.is_news("a", (Topic::Reads, "refused"), at(213)), "it came back");
     }
 }

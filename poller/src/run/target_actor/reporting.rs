@@ -100,7 +100,7 @@ impl Reporting {
              drifted, before or after they came into the selection",
             named.join(", ")
         );
-        tracing::warn!(target = name, "{sentence}");
+        tracing::warn!(target = name, cause = sentence, "too many verdicts of a namespace are not the poller's own");
         self.crowded = Some(self.context.health.remark(format!("target {name}"), sentence));
     }
 }

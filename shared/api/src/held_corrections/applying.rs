@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{HeldCorrections, ObjectHold, TargetHold, TargetHolds};
+use super::{Held, HeldCorrections, ObjectHold, TargetHold, TargetHolds};
 use crate::condition::CurrentVerdict;
 use crate::identity::Uid;
 use crate::lease::annotation_of_holder;
@@ -37,6 +37,27 @@ impl Hold {
         Self::of("ListIncomplete", &sentence)
     }
 
+    /// The poller's Lease does not list the target.
+    #[must_use]
+    pub fn target_not_attested() -> Self {
+        Self::by(Held::NotAttested, "the poller does not attest the target at the moment", "its Lease does not list it")
+    }
+
+    /// The poller's Lease excepts the object from what it attests.
+    #[must_use]
+    pub fn object_not_attested() -> Self {
+        let sentence = "the poller could not renew its verdict on this object and does not attest it";
+        Self::by(Held::NotAttested, sentence, "")
+    }
+
+    /// A hold without a time, with what is known beyond its sentence.
+    #[must_use]
+    pub fn by(why: Held, sentence: &str, more: &str) -> Self {
+        let hold = Self::of(why.as_str(), sentence);
+        let more = if more.is_empty() { String::new() } else { format!(": {more}") };
+        Self { sentence: hold.sentence + &more, ..hold }
+    }
+
     /// A hold without a time.
     #[must_use]
     pub fn of(word: &'static str, sentence: &str) -> Self {
@@ -61,9 +82,15 @@ impl Hold {
     }
 }
 
+impl From<Held> for Hold {
+    fn from(why: Held) -> Self {
+        Self::by(why, why.cause(), "")
+    }
+}
+
 impl ObjectHold {
     fn shown(self) -> Hold {
-        Hold { word: self.why.word(), until: self.until, sentence: self.sentence() }
+        Hold { word: self.why.as_str(), until: self.until, sentence: self.sentence() }
     }
 }
 
@@ -129,7 +156,9 @@ impl TargetHolds {
 }
 
 impl TargetHold {
-    fn shown(self, target: &str) -> Hold {
+    /// The hold for people.
+    #[must_use]
+    pub fn shown(self, target: &str) -> Hold {
         Hold { word: self.as_str(), until: None, sentence: self.sentence(target) }
     }
 }

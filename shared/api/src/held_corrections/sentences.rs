@@ -43,6 +43,6 @@ impl ObjectHold {
     #[must_use]
     pub fn sentence(&self) -> String {
         let next = self.until.map(|until| format!("; next try at {}", until.strftime("%Y-%m-%d %H:%M:%S UTC")));
-        format!("{} ({}){}", self.why.cause(), self.why.word(), next.unwrap_or_default())
+        format!("{} ({}){}", self.why.cause(), self.why.as_str(), next.unwrap_or_default())
     }
 }

@@ -24,7 +24,7 @@ fn each_entry_reads_as_written() {
         assert_eq!((entry.to_string().as_str(), TargetHold::parse(text)), (text, Some(entry)));
     }
     for &why in Held::ALL.iter().filter(|why| why.is_published()) {
-        for text in [why.word().to_owned(), format!("{} until 2026-01-01T12:03:10Z", why.word())] {
+        for text in [why.as_str().to_owned(), format!("{} until 2026-01-01T12:03:10Z", why.as_str())] {
             assert_eq!((hold(&text).why, hold(&text).to_string()), (why, text));
         }
     }

@@ -29,12 +29,12 @@ impl RightsNews {
                     "{program} lacks rights that target {target} needs (`kubectl drift rbac` prints its roles): for its \
                      ServiceAccount, {rules}"
                 );
-                tracing::warn!(target = target, "{note}");
+                tracing::warn!(target = target, note, "rights are missing");
                 (NoticeKind::Warning, "RightsMissing", note)
             }
             Self::Granted => {
                 let note = format!("{program} has all rights that target {target} needs");
-                tracing::info!(target = target, "{note}");
+                tracing::info!(target = target, "all rights of the target are there");
                 (NoticeKind::Normal, "RightsGranted", note)
             }
         }

@@ -224,7 +224,7 @@ pub async fn watch_access(
 fn say(part: &HealthPart, before: Option<Vec<String>>, sentences: Vec<String>) -> Vec<String> {
     let before = before.unwrap_or_default();
     for sentence in sentences.iter().filter(|sentence| !before.contains(sentence)) {
-        tracing::warn!("{sentence}");
+        tracing::warn!(right = sentence, "a right is missing");
     }
     if sentences.is_empty() {
         if !before.is_empty() {

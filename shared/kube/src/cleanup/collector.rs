@@ -211,14 +211,14 @@ impl<C: Cleaner> Collector<C> {
     }
 
     fn end_list(&mut self, name: &KindName, stage: Stage, how: &str) {
-        tracing::info!(kind = name.kind, thing = stage.as_label(), "looked for what targets have left: {how}");
+        tracing::info!(kind = name.kind, thing = stage.as_label(), how, "looked for what targets have left");
         self.schedule.end_list(name, stage);
         self.strike_out(name);
     }
 
     fn fail(&mut self, name: &KindName, stage: Stage, cause: &'static str, error: &dyn std::fmt::Display) {
         if self.schedule.fail(name, stage, cause, clock::now()) {
-            tracing::warn!(kind = name.kind, "not cleaned up: {error}");
+            tracing::warn!(kind = name.kind, cause = %error, "not cleaned up");
         }
     }
 
@@ -295,7 +295,7 @@ impl<C: Cleaner> Collector<C> {
                 && is_news
             {
                 let (kind, namespace, object) = (&name.kind, id.namespace.as_deref(), &*id.name);
-                tracing::warn!(kind, namespace, name = object, "not cleaned up: {error}");
+                tracing::warn!(kind, namespace, name = object, uid = &*id.uid, cause = %error, "not cleaned up");
             }
             has_failed.set(!schedule.is_ready(name, stage, clock::now()));
         }

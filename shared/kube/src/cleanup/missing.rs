@@ -96,7 +96,7 @@ impl MissingTargets {
     }
 
     fn sign(&self, target: &str, sentence: String) -> Sign {
-        tracing::warn!(target = target, "the target is missing: {sentence}");
+        tracing::warn!(target = target, cause = sentence, "the target is missing");
         self.events.emit(Notice {
             target: target.to_owned(),
             regarding: self.lease.clone(),

@@ -208,7 +208,7 @@ fn decoded<K: Decode>(decode: &K, json: &[u8]) -> Option<K::Object> {
     let (at, is_ignored) = (error.column(), remains.is_none());
     // The error's own text quotes the object.
     let error = error.classify();
-    tracing::warn!(kind, namespace, name, is_ignored, "an object cannot be read: {error:?} error at byte {at}");
+    tracing::warn!(kind, namespace, name, is_ignored, ?error, byte = at, "an object cannot be read");
     remains
 }
 

@@ -229,7 +229,7 @@ impl<J: Judge> ConfigWatch<J> {
             Effect::Pending => {}
             Effect::Failing(text) => {
                 if !self.is_failing {
-                    tracing::warn!("ConfigMaps cannot be watched: {text}");
+                    tracing::warn!(cause = text, "ConfigMaps cannot be watched");
                 }
                 self.is_failing = true;
                 self.settings.part.not_ready(format!("ConfigMaps cannot be watched: {text}"));
@@ -264,10 +264,13 @@ impl<J: Judge> ConfigWatch<J> {
         let is_there = |document: &DocumentName| is_there(&self.store, document);
         for news in self.logged.catch_up(&configuration, is_there) {
             match news {
-                News::Taken(_, text) => tracing::warn!("taken: {text}"),
-                News::Doubtful(_, text) => tracing::warn!("perhaps not meant so: {text}"),
-                News::Invalid(_, text) => tracing::warn!("not active: {text}"),
-                News::Mended(document) => tracing::info!("active: {}/{}", document.config_map, document.key),
+                News::Taken(_, problem) => tracing::warn!(problem, "a document is taken"),
+                News::Doubtful(_, problem) => tracing::warn!(problem, "a document is perhaps not meant so"),
+                News::Invalid(_, problem) => tracing::warn!(problem, "a document is not active"),
+                News::Mended(document) => {
+                    let DocumentName { config_map, key } = &document;
+                    tracing::info!(config_map, key, "a document is active again");
+                }
             }
         }
         log_targets(&self.published.borrow().targets, &configuration.targets);

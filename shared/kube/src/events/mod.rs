@@ -172,7 +172,7 @@ impl EventTask {
         if let Some(text) = &trouble {
             self.dropped.get_or_create(&Dropped { why: "refused" }).inc();
             if self.trouble != trouble {
-                tracing::warn!("an Event could not be written: {text}");
+                tracing::warn!(cause = text, "an Event could not be written");
             }
         }
         self.trouble = trouble;

@@ -88,7 +88,7 @@ impl KindSearch {
             match find_lossy_version(&self.client, api_version, kind).await {
                 Ok(Some(_)) => return,
                 Ok(None) => {}
-                Err(error) => tracing::debug!(kind, "the versions of a kind cannot be looked at: {error}"),
+                Err(error) => tracing::debug!(kind, cause = %error, "the versions of a kind cannot be looked at"),
             }
         }
     }

@@ -155,7 +155,7 @@ impl Candidate {
 
     pub(super) fn step_down(&mut self, why: &str) {
         if self.term.send_replace(None).is_some() {
-            tracing::warn!(lease = self.store.name(), "the Lease is ours no more: {why}");
+            tracing::warn!(lease = self.store.name(), why, "the Lease is ours no more");
         }
         self.guard = None;
     }

@@ -140,8 +140,8 @@ impl Election {
             }
         };
         if tokio::time::timeout(RELEASE_DEADLINE, release).await.is_err() {
-            let trouble = trouble.map(|error| format!(": {error}")).unwrap_or_default();
-            tracing::warn!("the Lease could not be released in time{trouble}");
+            let cause = trouble.map(|error| error.to_string());
+            tracing::warn!(cause, "the Lease could not be released in time");
         }
     }
 
@@ -150,7 +150,7 @@ impl Election {
         match &trouble {
             Some(text) => {
                 if self.trouble.as_ref() != Some(text) {
-                    tracing::warn!("{text}");
+                    tracing::warn!(cause = text, "the Lease cannot be renewed");
                 }
                 self.part.not_ready(text.clone());
             }

@@ -81,7 +81,7 @@ impl LeaseWatch {
             }
             Err(error) => {
                 if !self.is_failing {
-                    tracing::warn!("Lease {} cannot be read: {error}", self.store.name());
+                    tracing::warn!(lease = self.store.name(), cause = %error, "the Lease cannot be read");
                 }
                 self.is_failing = true;
             }

@@ -49,7 +49,7 @@ impl ShutdownSignals {
             () = stop.cancelled() => return,
         };
         stop.cancel();
-        tracing::info!("{name}: ending");
+        tracing::info!(signal = name, "ending");
     }
 
     #[cfg(unix)]

@@ -66,13 +66,13 @@ where
         };
         match std::panic::catch_unwind(AssertUnwindSafe(turn)) {
             Ok(Ok(())) => return,
-            Ok(Err(error)) => tracing::error!(thread = name, "no runtime for a thread: {error}"),
+            Ok(Err(error)) => tracing::error!(thread = name, cause = %error, "no runtime for a thread"),
             Err(_) => tracing::error!(thread = name, "a thread panicked: the program ends"),
         }
         on_panic.cancel();
     };
     if let Err(error) = std::thread::Builder::new().name(name.to_owned()).spawn(run) {
-        tracing::error!(thread = name, "no thread: {error}");
+        tracing::error!(thread = name, cause = %error, "no thread");
         failed.cancel();
     }
     ended.cancelled_owned()

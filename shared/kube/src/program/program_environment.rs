@@ -121,7 +121,7 @@ impl Site {
         let hold = async move || match cluster.configuration().await.and_then(|config| client_of(config, manager)) {
             Ok(client) => task.run(client).await,
             Err(error) => {
-                tracing::error!("no client for the Lease: {error}");
+                tracing::error!(cause = %error, "no client for the Lease");
                 failed.cancel();
             }
         };

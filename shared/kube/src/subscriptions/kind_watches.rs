@@ -242,7 +242,7 @@ impl Runner<'_> {
             Command::Hush(target) => _ = self.remarks.remove(&target),
             Command::Arrange => self.watches.changed.notify_one(),
             Command::Trouble(target, Some(text)) => {
-                tracing::warn!(target = %target, "{text}");
+                tracing::warn!(target = %target, cause = text, "the objects cannot be watched");
                 let remark = self.health.remark(format!("target {target}"), text);
                 self.remarks.insert(target, remark);
             }

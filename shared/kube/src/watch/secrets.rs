@@ -149,7 +149,7 @@ impl SecretWatch {
             Effect::Pending => {}
             Effect::Failing(text) => {
                 if !self.is_failing {
-                    tracing::warn!(path = self.collection.path, "Secrets cannot be watched: {text}");
+                    tracing::warn!(path = self.collection.path, cause = text, "Secrets cannot be watched");
                 }
                 self.is_failing = true;
                 let known = self.published.load();
@@ -168,7 +168,8 @@ impl SecretWatch {
             tracing::warn!(
                 path,
                 name,
-                "this Secret and further ones count as missing: those of the namespace take more than {kib} KiB"
+                most_kib = kib,
+                "this Secret and further ones count as missing: those of the namespace take too much"
             );
         }
     }

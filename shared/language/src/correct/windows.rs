@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cronexpr::{Crontab, MakeTimestamp, parse_crontab};
-use drift_api::held_corrections::Hold;
+use drift_api::held_corrections::{Held, Hold};
 use drift_api::names::WINDOW_OPEN_UNTIL_ANNOTATION;
 use drift_api::object::LeanObject;
 use jiff::Timestamp;
@@ -73,11 +73,9 @@ impl Correct {
             true => "is no time, so that it opens none; write for example 2026-01-02T03:04:05Z",
             false => "opens one for this object",
         };
-        let sentence = format!(
-            "{what} begin only in a window of `correct.{key}` (OutsideWindow); the next one opens at {opening}, and the annotation \
-             {WINDOW_OPEN_UNTIL_ANNOTATION} {own}"
-        );
-        Some(Hold { word: "OutsideWindow", until: Some(until), sentence })
+        let sentence = format!("{what} begin only in a window of `correct.{key}`");
+        let more = format!("the next one opens at {opening}, and the annotation {WINDOW_OPEN_UNTIL_ANNOTATION} {own}");
+        Some(Hold { until: Some(until), ..Hold::by(Held::OutsideWindow, &sentence, &more) })
     }
 }
 

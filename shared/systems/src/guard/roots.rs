@@ -34,7 +34,8 @@ fn load() -> Option<Vec<CertificateDer<'static>>> {
     let loaded = rustls_native_certs::load_native_certs();
     let certificates: Vec<_> = loaded.certs.into_iter().filter(usable).collect();
     if certificates.is_empty() {
-        tracing::warn!("the system has no certificate authorities that can be read: {:?}", loaded.errors);
+        let causes = &loaded.errors;
+        tracing::warn!(?causes, "the system has no certificate authorities that can be read");
         return None;
     }
     Some(certificates)

@@ -7,45 +7,19 @@ use drift_language::{Mode, Target};
 
 use crate::engine::object::deletion::{Ending, ending_of};
 
-/// The next step. Its word is that of the NEXT column of `kubectl drift get`.
+/// The next step, or the hold that stands in its place. Its word is that of the NEXT column of `kubectl drift get`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing: it is in sync.
     Nothing,
-    /// Nothing while its target is suspended, as a whole or for it.
-    Suspended,
-    /// Nothing until a ConfigMap has its target's text again.
-    TargetMissing,
-    /// Nothing while it is paused.
-    Paused,
     /// The external resource goes, or is left behind.
     Deletion,
     /// A poll has to say more.
     Poll,
-    /// Nothing: the target only observes.
-    Observing,
-    /// Nothing: what stands outside is not this object's.
-    NotOurs,
-    /// Nothing: its identity was edited.
-    IdentityChanged,
-    /// Nothing: another object has the external resource.
-    IdentityTaken,
-    /// Nothing: other objects claim the external resource too.
-    IdentityContested,
-    /// A poll has to verify the last correction.
-    Verification,
-    /// One try an hour: its attempts are exhausted, or a refused create contradicts the poll.
-    HourlyTry,
-    /// Nothing: one more replacement would be in vain.
-    AttemptsExhausted,
-    /// Nothing, or one create after an hour: nobody knows if the last one made the resource.
-    CreationInDoubt,
-    /// Nothing, until a person sets an id back: another writer changed or removed it.
-    StoredIdChanged,
-    /// The approval of a person.
-    AwaitingApproval,
     /// A correction.
     Correction,
+    /// The object and its target hold the correction or the deletion.
+    Held(Held),
     /// What the target's last good text says, which is not known.
     Unknown,
 }
@@ -62,12 +36,12 @@ impl Next {
         match &current {
             _ if target.is_some_and(ends_by_itself) => Self::Deletion,
             _ if target.is_some_and(|target| target.suspend) || reason == Some(ObservedReason::Suspended) => {
-                Self::Suspended
+                Self::Held(Held::Suspended)
             }
-            _ if reason == Some(ObservedReason::TargetMissing) => Self::TargetMissing,
-            _ if object.paused => Self::Paused,
+            _ if reason == Some(ObservedReason::TargetMissing) => Self::Held(Held::TargetFormer),
+            _ if object.paused => Self::Held(Held::Paused),
             _ if target.is_some_and(|target| awaits_approval(target, object)) && object.deleting => {
-                Self::AwaitingApproval
+                Self::Held(Held::AwaitingApproval)
             }
             _ if object.deleting => Self::Deletion,
             None => Self::Poll,
@@ -76,7 +50,7 @@ impl Next {
                 (Some(next), _) => next,
                 (None, ConditionStatus::False) => Self::Nothing,
                 (None, ConditionStatus::Unknown) if current.reason == ObservedReason::AbsenceContradicted => {
-                    Self::HourlyTry
+                    Self::Held(Held::AttemptsExhausted)
                 }
                 (None, ConditionStatus::Unknown) => Self::Poll,
                 (None, ConditionStatus::True) => {
@@ -92,9 +66,9 @@ impl Next {
             return None;
         }
         match object.conditions.correction_status().reason? {
-            CorrectedReason::IdentityTaken => Some(Self::IdentityTaken),
-            CorrectedReason::IdentityContested => Some(Self::IdentityContested),
-            CorrectedReason::StoredIdChanged => Some(Self::StoredIdChanged),
+            CorrectedReason::IdentityTaken => Some(Self::Held(Held::IdentityTaken)),
+            CorrectedReason::IdentityContested => Some(Self::Held(Held::IdentityContested)),
+            CorrectedReason::StoredIdChanged => Some(Self::Held(Held::StoredIdChanged)),
             _ => None,
         }
     }
@@ -102,14 +76,14 @@ impl Next {
     fn of_drift(target: &Target, object: &LeanObject, current: &CurrentVerdict) -> Self {
         let note = object.conditions.correction_status();
         match note.reason {
-            _ if !target.correct.mode.corrects() => Self::Observing,
-            Some(CorrectedReason::NotOurs) => Self::NotOurs,
-            Some(CorrectedReason::IdentityChanged) => Self::IdentityChanged,
-            _ if current.tag.correction != note.correction => Self::Verification,
-            _ if current.replaces_in_vain(&note) => Self::AttemptsExhausted,
-            Some(CorrectedReason::CreationInDoubt) => Self::CreationInDoubt,
-            _ if awaits_approval(target, object) => Self::AwaitingApproval,
-            _ if current.tag.unhealed >= target.correct.limits.attempts => Self::HourlyTry,
+            _ if !target.correct.mode.corrects() => Self::Held(Held::Observing),
+            Some(CorrectedReason::NotOurs) => Self::Held(Held::NotOurs),
+            Some(CorrectedReason::IdentityChanged) => Self::Held(Held::IdentityChanged),
+            _ if current.tag.correction != note.correction => Self::Held(Held::NotVerified),
+            _ if current.replaces_in_vain(&note) => Self::Held(Held::AttemptsExhausted),
+            Some(CorrectedReason::CreationInDoubt) => Self::Held(Held::CreationInDoubt),
+            _ if awaits_approval(target, object) => Self::Held(Held::AwaitingApproval),
+            _ if current.tag.unhealed >= target.correct.limits.attempts => Self::Held(Held::AttemptsExhausted),
             _ => Self::Correction,
         }
     }
@@ -123,34 +97,16 @@ impl Next {
     /// Returns true if other objects claim the external resource.
     #[must_use]
     pub const fn is_dispute(self) -> bool {
-        matches!(self, Self::IdentityTaken | Self::IdentityContested)
+        matches!(self, Self::Held(Held::IdentityTaken | Held::IdentityContested))
     }
 
-    /// The reason why nothing is corrected, for people; `None` if the step holds nothing.
+    /// The hold by the object and its target.
     #[must_use]
-    pub const fn sentence(self) -> Option<&'static str> {
-        let why = match self {
-            Self::AttemptsExhausted => {
-                return Some(
-                    "a replacement was accepted and the same fields differ: no further try until an edit or a retry request",
-                );
-            }
-            Self::Suspended => Held::Suspended,
-            Self::TargetMissing => Held::TargetFormer,
-            Self::Paused => Held::Paused,
-            Self::Observing => Held::Observing,
-            Self::IdentityTaken => Held::IdentityTaken,
-            Self::IdentityContested => Held::IdentityContested,
-            Self::NotOurs => Held::NotOurs,
-            Self::IdentityChanged => Held::IdentityChanged,
-            Self::Verification => Held::NotVerified,
-            Self::CreationInDoubt => Held::CreationInDoubt,
-            Self::StoredIdChanged => Held::StoredIdChanged,
-            Self::AwaitingApproval => Held::AwaitingApproval,
-            Self::HourlyTry => Held::AttemptsExhausted,
-            Self::Nothing | Self::Deletion | Self::Poll | Self::Correction | Self::Unknown => return None,
-        };
-        Some(why.cause())
+    pub const fn held(self) -> Option<Held> {
+        match self {
+            Self::Held(why) => Some(why),
+            Self::Nothing | Self::Deletion | Self::Poll | Self::Correction | Self::Unknown => None,
+        }
     }
 
     /// The word for tables; `None` if there is no next step.
@@ -158,23 +114,10 @@ impl Next {
     pub const fn as_str(self) -> Option<&'static str> {
         Some(match self {
             Self::Nothing => return None,
-            Self::Suspended => "Suspended",
-            Self::TargetMissing => "TargetMissing",
-            Self::Paused => "Paused",
             Self::Deletion => "Deletion",
             Self::Poll => "Poll",
-            Self::Observing => "Observing",
-            Self::NotOurs => "NotOurs",
-            Self::IdentityChanged => "IdentityChanged",
-            Self::IdentityTaken => "IdentityTaken",
-            Self::IdentityContested => "IdentityContested",
-            Self::Verification => "Verification",
-            Self::HourlyTry => "HourlyTry",
-            Self::AttemptsExhausted => "AttemptsExhausted",
-            Self::CreationInDoubt => "CreationInDoubt",
-            Self::StoredIdChanged => "StoredIdChanged",
-            Self::AwaitingApproval => "AwaitingApproval",
             Self::Correction => "Correction",
+            Self::Held(why) => why.as_str(),
             Self::Unknown => "Unknown",
         })
     }
@@ -225,11 +168,11 @@ mod tests {
         let table = [
             (&correcting, &none, ("False", "InSync", "x"), applied, None),
             (&correcting, &none, ("Unknown", "PollTimedOut", "x"), applied, Some("Poll")),
-            (&correcting, &none, ("Unknown", "AbsenceContradicted", "x"), applied, Some("HourlyTry")),
+            (&correcting, &none, ("Unknown", "AbsenceContradicted", "x"), applied, Some("AttemptsExhausted")),
             (&correcting, &none, ("Unknown", "Suspended", "x"), applied, Some("Suspended")),
-            (&correcting, &none, ("Unknown", "TargetMissing", "x"), applied, Some("TargetMissing")),
+            (&correcting, &none, ("Unknown", "TargetMissing", "x"), applied, Some("TargetFormer")),
             (&correcting, &none, drifted, applied, Some("Correction")),
-            (&correcting, &none, drifted, ("CorrectionApplied", "correction 3: x"), Some("Verification")),
+            (&correcting, &none, drifted, ("CorrectionApplied", "correction 3: x"), Some("NotVerified")),
             (&correcting, &none, drifted, ("NotOurs", "correction 2: x"), Some("NotOurs")),
             (&correcting, &none, drifted, ("IdentityChanged", "correction 2: x"), Some("IdentityChanged")),
             (&correcting, &none, drifted, ("IdentityTaken", "taken by Proxy a/b"), Some("IdentityTaken")),
@@ -237,7 +180,7 @@ mod tests {
             (&correcting, &none, drifted, ("IdentityContested", "owns \"x\": x"), Some("IdentityContested")),
             (&correcting, &paused, drifted, ("IdentityContested", "x"), Some("Paused")),
             (&observing, &none, drifted, ("IdentityTaken", "x"), Some("Observing")),
-            (&correcting, &none, hopeless, applied, Some("HourlyTry")),
+            (&correcting, &none, hopeless, applied, Some("AttemptsExhausted")),
             (&correcting, &none, in_vain, replaced, Some("AttemptsExhausted")),
             (&correcting, &none, in_vain, applied, Some("Correction")),
             (&correcting, &paused, ("False", "InSync", "x"), applied, Some("Paused")),
@@ -250,12 +193,10 @@ mod tests {
             let object = object(metadata.clone(), observed, corrected);
             let next = Next::of(Some(target), &object);
             assert_eq!(next.as_str(), expected, "{observed:?} {corrected:?}");
-            let is_step = matches!(expected, None | Some("Poll" | "Correction" | "Deletion"));
-            assert_eq!(next.sentence().is_none(), is_step, "{next:?}");
         }
         let bare = LeanObject::prune(&json!({"metadata": {"name": "x"}}), &FieldPaths::default());
         assert_eq!(Next::of(Some(&correcting), &bare), Next::Poll);
         assert_eq!(Next::of(None, &object(none.clone(), drifted, applied)), Next::Unknown);
-        assert_eq!(Next::of(None, &object(paused, drifted, applied)), Next::Paused);
+        assert_eq!(Next::of(None, &object(paused, drifted, applied)), Next::Held(Held::Paused));
     }
 }

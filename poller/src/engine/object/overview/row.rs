@@ -30,8 +30,8 @@ pub struct ObjectRow {
     pub next: Next,
     /// True if the controller takes that step.
     pub awaits_controller: bool,
-    /// The closed window that the step waits for.
-    pub window: Option<Hold>,
+    /// The hold by the object and its target, or the closed window that the step waits for.
+    pub hold: Option<Hold>,
     /// Further marks, such as paused.
     pub marks: Vec<&'static str>,
     /// The time until the next poll; `None` during a poll, and if none will follow.
@@ -82,7 +82,8 @@ impl ObjectRow {
         let next = Next::of(Some(target), shown);
         let awaits_controller = next.awaits_controller(shown);
         let wall = Timestamp::UNIX_EPOCH.saturating_add(now.wall).unwrap_or(Timestamp::MAX);
-        let window = target.correct.window_hold(shown, wall).filter(|_| awaits_controller);
+        let window = || target.correct.window_hold(shown, wall).filter(|_| awaits_controller);
+        let hold = next.held().map(|why| target.hold(shown, why, None, wall)).or_else(window);
         let marks =
             [(shown.paused, "paused"), (shown.deleting, "deleting"), (state.is_flapping(now.moment), "flapping")];
         Self {
@@ -98,7 +99,7 @@ impl ObjectRow {
             }),
             next,
             awaits_controller,
-            window,
+            hold,
             marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),
             next_poll: state.poll_due().map(|due| due - now.moment),
             alike: 1,

@@ -1,5 +1,6 @@
 //! The content as JSON, for programs.
 
+use drift_api::held_corrections::Hold;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ fn target_json(line: &TargetLine) -> Value {
     };
     json!({"name": line.name, "kind": format!("{} {}", line.api_version, line.kind),
         "intervalSeconds": line.interval.as_secs_f64(), "mode": line.mode, "attested": line.attestation.is_some(),
-        "held": line.held.iter().cloned().chain(line.listed()).collect::<Vec<_>>(), "objects": line.overview.as_ref().map(counts)})
+        "held": line.held.iter().cloned().chain(line.listed()).map(|hold| hold.json()).collect::<Vec<_>>(), "objects": line.overview.as_ref().map(counts)})
 }
 
 fn object_json(object: ShownObject<'_>, now: Timestamp) -> Value {
@@ -40,5 +41,5 @@ fn object_json(object: ShownObject<'_>, now: Timestamp) -> Value {
     };
     json!({"target": target.name, "kind": target.kind, "object": row.id.to_string(),
         "driftObserved": row.verdict.as_ref().map(condition), "driftCorrected": row.correction.as_ref().map(condition),
-        "held": object.held(now), "marks": row.marks, "nextPollSeconds": row.next_poll.map(|next| next.as_secs_f64())})
+        "held": object.held(now).iter().map(Hold::json).collect::<Vec<_>>(), "marks": row.marks, "nextPollSeconds": row.next_poll.map(|next| next.as_secs_f64())})
 }

@@ -93,7 +93,7 @@ fn card(content: &Content, object: ShownObject<'_>) -> Markup {
             (difference(verdict))
             @if let Some(correction) = &row.correction { p { "Correction: " (note(correction)) } }
             @if held.is_empty() { p.soft { (unheld(row)) } }
-            @for why in &held { p.held { strong { "Not corrected: " } (why) } }
+            @for why in &held { p.held { strong { "Not corrected: " } (why.sentence) } }
             (command(content, object))
         }
     }
@@ -175,7 +175,7 @@ fn line(content: &Content, object: ShownObject<'_>, has_target: HasTarget) -> Ma
         td.short data-name="Since" { @if let Some(verdict) = &row.verdict { (age(&verdict.since, content.now)) } }
         td data-name="Correction" {
             @if let Some(correction) = &row.correction { (note(correction)) }
-            @for why in object.held(content.now) { div.held { (why) } }
+            @for why in object.held(content.now) { div.held { (why.sentence) } }
         }
         td.number.short data-name="Next poll" { @match row.next_poll {
             Some(next) => { (span(next)) }

@@ -52,10 +52,14 @@ fn target(line: &TargetLine) -> Markup {
             }
         }
         @for why in &line.held {
-            tr.held data-key={ "held " (line.name) " " (why) } { td colspan="9" { strong { "No corrections: " } (why) } }
+            tr.held data-key={ "held " (line.name) " " (why.word) } {
+                td colspan="9" { strong { "No corrections: " } (why.sentence) }
+            }
         }
         @for why in line.listed() {
-            tr.held data-key={ "held " (line.name) " " (why) } { td colspan="9" { strong { "Held: " } (why) } }
+            tr.held data-key={ "held " (line.name) " " (why.word) } {
+                td colspan="9" { strong { "Held: " } (why.sentence) }
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use drift_api::attestation::Attestation;
 use drift_api::condition::ConditionStatus;
-use drift_api::held_corrections::{HeldCorrections, TargetHolds};
+use drift_api::held_corrections::{Held, HeldCorrections, Hold, TargetHolds};
 use drift_api::object::ObjectId;
 
 use super::*;
@@ -25,7 +25,7 @@ fn row(name: &str, verdict: Option<RowCondition>) -> ObjectRow {
         correction: None,
         next: Next::Nothing,
         awaits_controller: false,
-        window: None,
+        hold: None,
         marks: Vec::new(),
         next_poll: Some(Duration::from_secs(12)),
         alike: 1,
@@ -35,6 +35,11 @@ fn row(name: &str, verdict: Option<RowCondition>) -> ObjectRow {
 fn drifted(name: &str) -> ObjectRow {
     let text = "2 fields differ: /ttl desired 300, observed 60; /token (redacted)";
     row(name, Some(condition(ConditionStatus::True, "FieldsDiffer", text)))
+}
+
+/// A drifted object that its target or itself holds.
+fn held_by(why: Held, name: &str) -> ObjectRow {
+    ObjectRow { next: Next::Held(why), hold: Some(Hold::from(why)), ..drifted(name) }
 }
 
 fn unknown(name: &str) -> ObjectRow {
@@ -91,7 +96,8 @@ fn foreign_text_is_never_markup() {
     differing.verdict =
         Some(RowCondition { since: hostile.to_owned(), ..condition(ConditionStatus::True, "FieldsDiffer", &change) });
     let mut line = line(hostile, vec![row, differing, unknown(hostile)]);
-    (line.kind, line.api_version, line.held) = (hostile.to_owned(), hostile.to_owned(), vec![hostile.to_owned()]);
+    (line.kind, line.api_version, line.held) =
+        (hostile.to_owned(), hostile.to_owned(), vec![Hold::by(Held::Paused, hostile, "")]);
     let query = "target=%3Cscript%3E&search=%3Cscript%3E&shown=drifted";
     let page = page(&Content { problems: vec![hostile.to_owned()], ..content(query, vec![line]) });
     assert!(!page.contains("<script>") && !page.contains("\"'&"), "{page}");
@@ -124,8 +130,7 @@ fn the_headline_is_in_title_and_icon() {
 
 #[test]
 fn a_drifted_object_shows_desired_beside_observed() {
-    let mut paused = drifted("web");
-    (paused.next, paused.marks) = (Next::Paused, vec!["paused"]);
+    let paused = ObjectRow { marks: vec!["paused"], ..held_by(Held::Paused, "web") };
     let content = content("", vec![line("dns", vec![paused])]);
     let page = page(&content);
     let cells =
@@ -158,8 +163,9 @@ fn an_ambiguous_kind_is_explained_with_its_group() {
 
 #[test]
 fn targets_without_attestation_hold_their_objects() {
-    let held = "the poller's Lease does not list the target";
-    let line = TargetLine { attestation: None, held: vec![held.to_owned()], ..line("dns", vec![drifted("web")]) };
+    let held = "(NotAttested): its Lease does not list it";
+    let line =
+        TargetLine { attestation: None, held: vec![Hold::target_not_attested()], ..line("dns", vec![drifted("web")]) };
     let text = text(&content("", vec![line]));
     assert!(text.contains("not current"), "{text}");
     assert_eq!(text.matches(held).count(), 2, "at the object and at the target: {text}");
@@ -181,7 +187,7 @@ fn equal_unknowns_are_one_line() {
 #[test]
 fn holds_of_the_controller_are_on_their_objects() {
     let awaiting = |name| ObjectRow { next: Next::Correction, awaits_controller: true, ..drifted(name) };
-    let paused = ObjectRow { next: Next::Paused, ..drifted("c") };
+    let paused = held_by(Held::Paused, "c");
     let held = r#"{"targets": {"dns": {"whole": ["BreakerOpen 3/4 20%"], "objects": {"a": "Delayed until 2026-01-01T00:01:00Z"}}}}"#;
     let shown = |held: Option<HeldCorrections>| {
         let holds = ControllerHolds { held: Some(held), failure: Some("no answer".to_owned()) };

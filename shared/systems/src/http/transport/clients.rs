@@ -128,7 +128,7 @@ impl ClientStore {
             let resolver = GuardedResolver { names: self.names.clone(), rules: key.rules.clone() };
             let built = Clients::build(material, key.socket.as_deref(), resolver, self.program);
             if let (Err(error), Some(_)) = (&built, &before) {
-                tracing::warn!("{}; what stood there before is used for now", key.failure(*error));
+                tracing::warn!(cause = %key.failure(*error), "a client cannot be made, and the one before is used for now");
             }
             built
         });
