@@ -50,7 +50,7 @@ fn registered() -> BTreeSet<String> {
             let program = text.split("#[cfg(test)]").next().unwrap();
             let calls = program.split(".register(").skip(1);
             let literals = calls.filter_map(|call| call.trim_start().strip_prefix('"')?.split('"').next());
-            names.extend(literals.map(|name| format!("{prefix}{name}")));
+            names.extend(literals.map(|name| bare(&format!("{prefix}{name}"))));
         }
     }
     names
