@@ -101,3 +101,24 @@ fn every_alert_has_its_section() {
         assert_eq!(rule["annotations"]["runbook_url"], section);
     }
 }
+
+#[test]
+fn inhibition_rules_name_alerts_that_exist() {
+    let guide = fs::read_to_string(root().join("docs/guides/operate.md")).unwrap();
+    let (_, rules) = guide.split_once("```yaml\ninhibit_rules:").unwrap();
+    let rules: Value = serde_saphyr::from_str(rules.split("```").next().unwrap()).unwrap();
+    let alerts = component("rules.yaml");
+    let mut named = 0;
+    for matcher in ["source_matchers", "target_matchers"] {
+        for rule in rules.as_array().unwrap() {
+            let matchers = rule[matcher].as_array().unwrap();
+            assert_eq!(matchers.len(), 1, "several matchers are a conjunction: {rule}");
+            let names = matchers[0].as_str().unwrap().split('"').nth(1).unwrap().split('|');
+            for name in names {
+                assert!(alerts.contains(&format!("- alert: {name}\n")), "{name}");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 10, "{named}");
+}
