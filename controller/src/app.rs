@@ -164,7 +164,8 @@ impl Program {
             identities: Identities::default(),
             handovers: Handovers::default(),
         };
-        site.spawn("admin", admin.serve(site.health.clone(), registry, Router::new(), site.stop.clone()));
+        let metrics = base.shown_metrics(registry);
+        site.spawn("admin", admin.serve(site.health.clone(), metrics, Router::new(), site.stop.clone()));
         Self { context, patience: settings.clean_up.clean_up_after, base, cut_off: CancellationToken::new() }
     }
 

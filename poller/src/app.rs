@@ -119,7 +119,8 @@ impl Program {
         let controller = ControllerLease::new(site.client.clone(), &site.namespace, &settings.controller_lease_name);
         let page = Page { board, configuration, attestations, leadership, leader_command, controller };
         let pages = context.unnamed.pages().merge(page.routes());
-        site.spawn("admin", admin.serve(site.health.clone(), registry, pages, site.stop.clone()));
+        let metrics = base.shown_metrics(registry);
+        site.spawn("admin", admin.serve(site.health.clone(), metrics, pages, site.stop.clone()));
         Self { context, base }
     }
 

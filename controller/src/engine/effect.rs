@@ -65,6 +65,8 @@ pub enum Report {
     Attestation(Option<Attestation>),
     /// Change in the number of objects held for this reason.
     HeldBy(Held, i64),
+    /// End of a hold on one object, which lasted this long.
+    HeldFor(Held, Duration),
     /// The holds that no reader can see elsewhere changed to these.
     Holds(TargetHeld),
     /// Deletions that are blocked by our finalizer.

@@ -129,6 +129,7 @@ impl<P: SharedState> Target<P> {
     /// Processes one input. Returns the effects in order.
     #[must_use]
     pub fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
+        self.held.begin_step(now.moment);
         match input {
             Input::Seen(object) => self.take_seen(*object, now),
             Input::Reported(uid, report) => self.take_reported(&uid, *report, now),
@@ -273,7 +274,8 @@ impl<P: SharedState> Target<P> {
 
     /// Sets the reason why the object is held. Returns the previous reason.
     fn hold(&mut self, uid: &Uid, why: Option<Held>) -> Option<Held> {
-        let before = self.held.set(uid, why);
+        let (before, lasted) = self.held.set(uid, why);
+        self.effects.extend(before.zip(lasted).map(|(why, lasted)| Effect::Report(Report::HeldFor(why, lasted))));
         if before != why {
             for (why, by) in [(before, -1), (why, 1)] {
                 let noteworthy = why.filter(|why| why.is_noteworthy());

@@ -50,7 +50,7 @@ fn registered() -> BTreeSet<String> {
             let program = text.split("#[cfg(test)]").next().unwrap();
             let calls = program.split(".register(").skip(1);
             let literals = calls.filter_map(|call| call.trim_start().strip_prefix('"')?.split('"').next());
-            names.extend(literals.map(|name| format!("{prefix}{name}")));
+            names.extend(literals.map(|name| bare(&format!("{prefix}{name}"))));
         }
     }
     names
@@ -99,4 +99,25 @@ fn every_alert_has_its_section() {
         let section = format!("{RUNBOOKS}#{}", rule["alert"].as_str().unwrap().to_lowercase());
         assert_eq!(rule["annotations"]["runbook_url"], section);
     }
+}
+
+#[test]
+fn inhibition_rules_name_alerts_that_exist() {
+    let guide = fs::read_to_string(root().join("docs/guides/operate.md")).unwrap();
+    let (_, rules) = guide.split_once("```yaml\ninhibit_rules:").unwrap();
+    let rules: Value = serde_saphyr::from_str(rules.split("```").next().unwrap()).unwrap();
+    let alerts = component("rules.yaml");
+    let mut named = 0;
+    for matcher in ["source_matchers", "target_matchers"] {
+        for rule in rules.as_array().unwrap() {
+            let matchers = rule[matcher].as_array().unwrap();
+            assert_eq!(matchers.len(), 1, "several matchers are a conjunction: {rule}");
+            let names = matchers[0].as_str().unwrap().split('"').nth(1).unwrap().split('|');
+            for name in names {
+                assert!(alerts.contains(&format!("- alert: {name}\n")), "{name}");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 10, "{named}");
 }

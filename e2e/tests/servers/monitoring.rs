@@ -1,12 +1,14 @@
-//! The shipped alerts, asked by Prometheus' own tool: to series as the programs give them they say what they should.
+//! The shipped alerts and the metrics of the programs, checked by Prometheus' own tool: for given series the alerts say
+//! what they should, and the linter finds no fault in the metrics.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use drift_e2e::cluster::control_plane::ControlPlane;
 use drift_e2e::manifests::{folder, is, parse_stream, render};
+use drift_e2e::world::{Target, World};
 use serde_json::json;
 
 use crate::installed::program;
@@ -27,4 +29,31 @@ async fn alerts_fire_when_they_should_and_never_else() -> Result<()> {
     let [output, complaints] = [said.stdout, said.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     ensure!(said.status.success(), "{output}{complaints}");
     Ok(())
+}
+
+#[tokio::test]
+async fn the_linter_of_prometheus_accepts_all_metrics() -> Result<()> {
+    World::run("metrics", async |world| {
+        let (toxiproxy, outside) = world.start_fronted_toxiproxy().await?;
+        world.apply_target(&Target::shipped(world, outside.url())?.with("/spec/interval", json!("1s"))).await?;
+        let programs = [world.start_poller().await?, world.start_controller().await?];
+        world.create_proxy("web", json!({"listen": world.free_listen_address()?, "upstream": "127.0.0.1:9"})).await?;
+        world.wait_until_verified("web").await?;
+        ensure!(toxiproxy.proxy("web").await?.is_some());
+        for program in programs {
+            let (_, text) = program.page("/metrics").await?;
+            let file = world.folder().join("metrics.txt");
+            fs::write(&file, &text)?;
+            let mut tool = Command::new(self::program("promtool", "prometheus")?);
+            let said = tool.args(["check", "metrics"]).stdin(File::open(&file)?).output()?;
+            let [output, complaints] =
+                [said.stdout, said.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+            ensure!(said.status.success() && complaints.is_empty(), "{output}{complaints}{text}");
+            for part in ["drift_build_info", "drift_api_requests_total", "process_cpu_seconds_total", "_bucket"] {
+                ensure!(text.contains(part), "no {part} in {text}");
+            }
+        }
+        Ok(())
+    })
+    .await
 }

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::AtomicU64;
 
+use drift_language::Mode;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -11,8 +12,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Upper bounds in seconds: from a loopback answer to the longest usual timeout.
-const DURATION_BUCKETS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+/// Upper bounds in seconds: from an answer of the same network to the longest usual timeout. Above a second they are closer,
+/// because a slow system shows there.
+const DURATION_BUCKETS: [f64; 13] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0];
 
 /// Upper bounds in seconds: a correction takes seconds, a person takes minutes to days.
 const DRIFT_BUCKETS: [f64; 10] = [1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0];
@@ -40,6 +42,15 @@ pub struct ReasonLabels {
     pub target: String,
     /// The reason of a condition, written as there.
     pub reason: String,
+}
+
+/// Label set of the metric about the text of a target.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ModeLabels {
+    /// The target's name.
+    pub target: String,
+    /// The value of `correct.mode`.
+    pub mode: &'static str,
 }
 
 /// Label set of a metric for HTTP requests.
@@ -86,6 +97,12 @@ pub struct Metrics {
     pub unnamed: Family<TargetLabels, Gauge>,
     /// 1 while the poller attests the target's verdicts.
     pub attested: Family<TargetLabels, Gauge>,
+    /// 1 for the mode of a target.
+    pub target_info: Family<ModeLabels, Gauge>,
+    /// Interval of the target's polls in seconds.
+    pub interval: Family<TargetLabels, Gauge<f64, AtomicU64>>,
+    /// Longest time since a poll of an object ended, in intervals of the object.
+    pub verdict_age: Family<TargetLabels, Gauge<f64, AtomicU64>>,
 }
 
 impl Metrics {
@@ -118,6 +135,9 @@ impl Metrics {
             skipped: Family::default(),
             unnamed: Family::default(),
             attested: Family::default(),
+            target_info: Family::default(),
+            interval: Family::default(),
+            verdict_age: Family::default(),
         }
     }
 
@@ -129,6 +149,10 @@ impl Metrics {
         ours.register("polls_postponed", help, self.polls_postponed.clone());
         let help = "Unix time of the last poll that read the external system successfully";
         ours.register("last_success_timestamp_seconds", help, self.last_success.clone());
+        let help = "Interval of the target's polls. An object may have a longer one";
+        ours.register("interval_seconds", help, self.interval.clone());
+        let help = "Longest time since a poll of an object ended, as a multiple of the object's interval";
+        ours.register("oldest_verdict_age_ratio", help, self.verdict_age.clone());
         let help = "Delay of the poll that waits longest for its turn";
         ours.register("poll_lateness_seconds", help, self.lateness.clone());
         ours.register("hints", "Hints received from outside, by outcome", self.hints.clone());
@@ -141,6 +165,8 @@ impl Metrics {
     }
 
     fn register_objects(&self, ours: &mut Registry) {
+        let help = "1 for each target that is polled, with its correct.mode";
+        ours.register("target_info", help, self.target_info.clone());
         let help = "Objects by the reason of their current verdict, None before the first";
         ours.register("objects", help, self.objects.clone());
         let help = "Age of the oldest drift among the target's objects, 0 without drift";
@@ -161,6 +187,12 @@ impl Metrics {
 #[must_use]
 pub fn of_target(target: &str) -> TargetLabels {
     TargetLabels { target: target.to_owned() }
+}
+
+/// Labels of a target and its mode.
+#[must_use]
+pub fn of_mode(target: &str, mode: Mode) -> ModeLabels {
+    ModeLabels { target: target.to_owned(), mode: mode.as_str() }
 }
 
 /// Labels of a target and an outcome.

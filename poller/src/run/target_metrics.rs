@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use drift_api::condition::{Condition, ConditionStatus, ObservedReason};
+use drift_language::Mode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
@@ -11,7 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use crate::engine::object::deletion::DELETING;
 use crate::engine::object::object_state::ObjectState;
 use crate::engine::schedule::Now;
-use crate::run::metrics::{Metrics, of_outcome, of_reason, of_target};
+use crate::run::metrics::{Metrics, of_mode, of_outcome, of_reason, of_target};
 
 /// Results of a poll that read the external system.
 const SUCCESSES: [&str; 3] = ["InSync", "Differs", "Absent"];
@@ -26,6 +27,8 @@ pub struct TargetCounts {
     poll_seconds: Option<Histogram>,
     last_success: Option<Gauge>,
     reasons: BTreeMap<String, i64>,
+    /// The mode that the metrics show.
+    mode: Option<Mode>,
 }
 
 impl TargetCounts {
@@ -39,7 +42,15 @@ impl TargetCounts {
             poll_seconds: None,
             last_success: None,
             reasons: BTreeMap::new(),
+            mode: None,
         }
+    }
+
+    /// Shows what rules and panels need from the target's text: its mode and its interval.
+    pub fn describe(&mut self, mode: Mode, interval: Duration) {
+        self.metrics.target_info.get_or_create(&of_mode(&self.target, mode)).set(1);
+        self.metrics.interval.get_or_create(&of_target(&self.target)).set(interval.as_secs_f64());
+        self.mode = Some(mode);
     }
 
     /// Counts a poll with its result.
@@ -71,17 +82,19 @@ impl TargetCounts {
         self.metrics.hints.get_or_create(&of_outcome(&self.target, outcome)).inc();
     }
 
-    /// Counts the objects by reason and those that flap, and measures the oldest drift and the latest poll.
+    /// Counts the objects by reason and those that flap, and measures the oldest drift, the latest poll and the oldest
+    /// verdict.
     ///
     /// If the target `corrects`, an object whose resource another object owns counts by that reason and not by its verdict.
     /// Otherwise such a record is outdated.
     pub fn count<'a>(&mut self, states: impl Iterator<Item = &'a ObjectState>, corrects: bool, now: Now) {
         self.reasons.values_mut().for_each(|count| *count = 0);
-        let (mut flapping, mut lateness, mut oldest) = (0, Duration::ZERO, 0);
+        let (mut flapping, mut lateness, mut oldest, mut verdict_age) = (0, Duration::ZERO, 0, 0.0_f64);
         let wall = signed_seconds(now.wall);
         for state in states {
             flapping += i64::from(state.is_flapping(now.moment));
             lateness = lateness.max(state.poll_due().map_or(Duration::ZERO, |due| now.moment - due));
+            verdict_age = verdict_age.max(state.verdict_age(now.moment).unwrap_or_default());
             let conditions = &state.object().conditions;
             let reason = match conditions.held_by_another().filter(|_| corrects) {
                 Some(reason) => reason.as_str(),
@@ -105,6 +118,7 @@ impl TargetCounts {
         }
         self.metrics.flapping.get_or_create(&of_target(&self.target)).set(flapping);
         self.metrics.lateness.get_or_create(&of_target(&self.target)).set(lateness.as_secs_f64());
+        self.metrics.verdict_age.get_or_create(&of_target(&self.target)).set(verdict_age);
         self.metrics.oldest_drift.get_or_create(&of_target(&self.target)).set(oldest);
     }
 }
@@ -131,6 +145,11 @@ impl Drop for TargetCounts {
         for reason in self.reasons.keys() {
             self.metrics.objects.remove(&of_reason(&self.target, reason));
         }
+        if let Some(mode) = self.mode {
+            self.metrics.target_info.remove(&of_mode(&self.target, mode));
+        }
+        self.metrics.interval.remove(&of_target(&self.target));
+        self.metrics.verdict_age.remove(&of_target(&self.target));
         self.metrics.oldest_drift.remove(&of_target(&self.target));
         self.metrics.last_success.remove(&of_target(&self.target));
         self.metrics.flapping.remove(&of_target(&self.target));
@@ -152,6 +171,7 @@ mod tests {
 
     use super::*;
     use crate::engine::fixtures::{TEXT, at, object, target};
+    use crate::engine::judgement::finding::Finding;
     use crate::engine::object::object_store::ObjectStore;
 
     #[test]
@@ -172,6 +192,28 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_verdict_counts_in_intervals_of_its_object() {
+        let target = target(TEXT);
+        let interval = target.interval;
+        let mut objects = ObjectStore::new(target.clone());
+        for (uid, second) in [("first", 10), ("second", 25)] {
+            objects.see(object(&target, uid, &json!({"id": uid, "a": 1}), &json!({})), at(second));
+        }
+        let metrics = Metrics::register(&mut Registry::default());
+        let mut counts = TargetCounts::new("t", metrics.clone());
+        let mut age = |objects: &ObjectStore, second| {
+            counts.count(objects.states(), false, at(second));
+            metrics.verdict_age.get_or_create(&of_target("t")).get() * interval.as_secs_f64()
+        };
+        assert_eq!(age(&objects, 40), 30.0);
+        let begun = objects.update(&"first".into(), at(41).moment, |state| state.begin_poll(at(41))).unwrap();
+        assert_eq!(age(&objects, 43), 33.0, "a running poll has no result");
+        objects
+            .update(&"first".into(), at(44).moment, |state| state.finish_poll(begun, Finding::InSync, at(44).moment));
+        assert_eq!(age(&objects, 45), 20.0, "the second one is the oldest now");
+    }
+
+    #[test]
     fn gauges_of_a_target_go_with_it() {
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
@@ -179,6 +221,11 @@ mod tests {
         metrics.last_success.get_or_create(&of_target("t")).set(3);
         let mut counts = TargetCounts::new("t", metrics);
         counts.count(std::iter::empty(), true, at(0));
+        counts.describe(Mode::Approve, Duration::from_secs(30));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(text.contains("poller_target_info{target=\"t\",mode=\"Approve\"} 1"), "{text}");
+        assert!(text.contains("poller_interval_seconds{target=\"t\"} 30.0"), "{text}");
         drop(counts);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

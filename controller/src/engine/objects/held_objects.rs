@@ -3,6 +3,7 @@
 //! Counts are updated with each change, so that no step scans all objects.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use drift_api::held_corrections::BreakerCounts;
 use drift_api::identity::Uid;
@@ -11,25 +12,48 @@ use drift_api::timing::moment::Moment;
 use crate::engine::corrections::Held;
 
 /// The reason why each object of one target is held.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::engine) struct HeldCounts {
     held: BTreeMap<Uid, Held>,
+    /// The begin of each hold that matters to a person. Most objects are in sync and have none.
+    began: BTreeMap<Uid, Moment>,
     counts: BTreeMap<Held, i64>,
+    /// The time of the engine's current step.
+    now: Moment,
+}
+
+impl Default for HeldCounts {
+    fn default() -> Self {
+        Self { held: BTreeMap::new(), began: BTreeMap::new(), counts: BTreeMap::new(), now: Moment::START }
+    }
 }
 
 impl HeldCounts {
-    /// Sets the reason of an object. Returns the previous one.
-    pub(in crate::engine) fn set(&mut self, uid: &Uid, why: Option<Held>) -> Option<Held> {
+    /// Sets the time of the changes that follow.
+    pub(in crate::engine) const fn begin_step(&mut self, now: Moment) {
+        self.now = now;
+    }
+
+    /// Sets the reason of an object. Returns the previous one, and how long it lasted if it ends now and matters to a
+    /// person.
+    pub(in crate::engine) fn set(&mut self, uid: &Uid, why: Option<Held>) -> (Option<Held>, Option<Duration>) {
         let before = match why {
             Some(why) => self.held.insert(uid.clone(), why),
             None => self.held.remove(uid),
+        };
+        if before == why {
+            return (before, None);
+        }
+        let began = match why.filter(|why| why.is_noteworthy()) {
+            Some(_) => self.began.insert(uid.clone(), self.now),
+            None => self.began.remove(uid),
         };
         for (why, by) in [(before, -1), (why, 1)] {
             if let Some(why) = why {
                 *self.counts.entry(why).or_default() += by;
             }
         }
-        before
+        (before, began.map(|began| self.now - began))
     }
 
     /// Returns every held object with its reason.

@@ -217,6 +217,36 @@ fn reports_add_up_to_what_is_held_and_to_nothing() {
 }
 
 #[test]
+fn a_hold_is_measured_once_it_ends() {
+    let mut bench = Bench::new();
+    let ended = |effects: &[Effect]| -> Vec<_> {
+        let span = |effect: &Effect| match effect {
+            Effect::Report(Report::HeldFor(why, lasted)) => Some((*why, lasted.as_secs())),
+            _ => None,
+        };
+        effects.iter().filter_map(span).collect()
+    };
+    let paused = json!({"annotations": {PAUSED_ANNOTATION: "true"}});
+    let mut effects = bench.step(Input::Listed);
+    effects.extend(bench.see("u", 1, &paused));
+    for _ in 0..4 {
+        effects.extend(bench.step(Input::Tick));
+        bench.now.moment += Duration::from_secs(10);
+    }
+    assert_eq!(ended(&effects), [], "it lasts");
+    effects = bench.see("u", 2, &json!({}));
+    effects.extend(bench.step(Input::Tick));
+    assert_eq!(ended(&effects), [(Held::Paused, 40)]);
+    effects = bench.see("v", 1, &paused);
+    effects.extend(bench.step(Input::Tick));
+    bench.now.moment += Duration::from_secs(7);
+    effects.extend(bench.step(Input::Left("v".into())));
+    assert_eq!(ended(&effects), [(Held::Paused, 7)]);
+    bench.now.moment += Duration::from_secs(7);
+    assert_eq!(ended(&bench.step(Input::Left("u".into()))), [], "what holds nobody up is not measured");
+}
+
+#[test]
 fn a_paused_deletion_is_reported_once() {
     let mut bench = Bench::new();
     let deleting = json!({

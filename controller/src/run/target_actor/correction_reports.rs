@@ -5,7 +5,7 @@ use drift_api::object::LeanObject;
 use crate::engine::corrections::Correction;
 use crate::engine::execution::News;
 use crate::run::executor::Executor;
-use crate::run::metrics::CorrectionLabels;
+use crate::run::metrics::{CorrectionLabels, of_target};
 
 /// Reports the news of a correction. A repeated cause goes to DEBUG, because the correction is tried again and again. The
 /// line of its end is the record of the correction, whose fields are documented.
@@ -80,6 +80,10 @@ pub(super) fn tell(executor: &Executor, object: &LeanObject, correction: &Correc
             }
             let labels = CorrectionLabels { target: target.clone(), action, outcome: label };
             executor.metrics.corrections.get_or_create(&labels).inc();
+            if let Some(duration) = duration {
+                let histogram = executor.metrics.correction_seconds.get_or_create(&of_target(target));
+                histogram.observe(duration.as_secs_f64());
+            }
         }
     }
 }

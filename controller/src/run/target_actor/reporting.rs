@@ -8,7 +8,7 @@ use drift_kube::process::clock;
 use super::correction_reports;
 use crate::engine::Report;
 use crate::run::executor::Executor;
-use crate::run::metrics::{HeldLabels, of_target};
+use crate::run::metrics::{HeldLabels, WhyLabels, of_target};
 
 /// Reports by Event, log line or metric.
 pub(super) fn tell(executor: &Executor, report: Report) {
@@ -37,6 +37,10 @@ pub(super) fn tell(executor: &Executor, report: Report) {
         Report::HeldBy(why, by) => {
             let labels = HeldLabels { target: name.clone(), why: why.as_str() };
             metrics.held.get_or_create(&labels).inc_by(by);
+        }
+        Report::HeldFor(why, lasted) => {
+            let labels = WhyLabels { why: why.as_str() };
+            metrics.held_seconds.get_or_create(&labels).observe(lasted.as_secs_f64());
         }
         Report::Deletions { count, oldest } => show_deletions(executor, count, oldest),
         // The actor publishes it: that needs what all targets share.

@@ -61,8 +61,9 @@ impl Reporting {
             Report::Unnamed(unnamed) => self.show_unnamed(unnamed),
             Report::Crowded(namespaces) => self.show_crowded(&namespaces),
             Report::Counts => {
-                let corrects = self.target.correct.mode.corrects();
-                self.counts.count(engine.objects().states(), corrects, now);
+                let mode = self.target.correct.mode;
+                self.counts.describe(mode, self.target.interval);
+                self.counts.count(engine.objects().states(), mode.corrects(), now);
                 let skipped = i64::try_from(engine.skipped_count()).unwrap_or(i64::MAX);
                 metrics.skipped.get_or_create(&labels()).set(skipped);
             }

@@ -4,8 +4,12 @@
 //! are no longer checked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
 use crate::access::Right;
@@ -30,6 +34,20 @@ pub struct Need {
     owner: u64,
 }
 
+/// The number of missing rights, read with each scrape.
+#[derive(Debug)]
+struct MissingGauge(watch::Receiver<BTreeSet<Right>>);
+
+impl EncodeMetric for MissingGauge {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        encoder.encode_gauge(&i64::try_from(self.0.borrow().len()).unwrap_or(i64::MAX))
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+}
+
 impl Default for RightsNeeded {
     fn default() -> Self {
         let [all, missing] = [(); 2].map(|()| watch::Sender::new(BTreeSet::new()));
@@ -51,6 +69,12 @@ impl RightsNeeded {
     #[must_use]
     pub fn to_be_asked(&self) -> (watch::Receiver<BTreeSet<Right>>, watch::Sender<BTreeSet<Right>>) {
         (self.all.subscribe(), self.missing.clone())
+    }
+
+    /// Registers the number of missing rights as a metric.
+    pub fn register(&self, registry: &mut Registry) {
+        let help = "Rights that the program needs and its ServiceAccount lacks, as /readyz lists them";
+        registry.register("rights_missing", help, MissingGauge(self.missing.subscribe()));
     }
 
     /// Follows the missing ones among some rights.
@@ -210,6 +234,7 @@ fn places(selection: &ObjectSelection) -> Vec<Option<String>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -224,5 +249,20 @@ mod tests {
         assert_eq!(all.borrow().len(), 2);
         drop(second);
         assert!(all.borrow().is_empty());
+    }
+
+    #[test]
+    fn missing_rights_are_counted_with_each_scrape() {
+        let rights = RightsNeeded::default();
+        let mut registry = crate::telemetry::metrics::registry("poller");
+        rights.register(&mut registry);
+        let (_, missing) = rights.to_be_asked();
+        let lacking = rights_at_home("n", "l");
+        for (missed, expected) in [(0, 0), (3, 3), (1, 1), (0, 0)] {
+            missing.send_replace(lacking.iter().take(missed).cloned().collect());
+            let text = crate::telemetry::metrics::text(&registry).unwrap();
+            let line = format!("\ndrift_rights_missing{{program=\"poller\"}} {expected}\n");
+            assert!(text.contains(&line), "{text}");
+        }
     }
 }

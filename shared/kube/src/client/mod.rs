@@ -13,6 +13,7 @@ mod object_client;
 mod object_names;
 mod pages;
 mod patch_body;
+mod request_counts;
 mod retry_after;
 
 pub(crate) use decode::{Decode, LeanObjects, WatchAnswer, WholeObjects, parse_event};
@@ -22,6 +23,7 @@ pub use object_client::{ObjectClient, WriteError};
 pub(crate) use object_names::{NamedVersion, ObjectNames};
 pub use pages::ObjectPages;
 pub(crate) use pages::Pages;
+pub(crate) use request_counts::RequestCounts;
 
 use std::error::Error;
 use std::pin::pin;
@@ -37,6 +39,7 @@ use http::{HeaderValue, Response, StatusCode};
 use kube::client::ClientBuilder;
 use kube::core::Status;
 use tokio::sync::Notify;
+use tower::layer::layer_fn;
 use tower::util::MapResponseLayer;
 
 /// Timeout of a connection attempt. A reachable API server responds in milliseconds, and a standby address must be
@@ -218,17 +221,26 @@ pub async fn configuration() -> Result<kube::Config, ConnectError> {
 /// # Errors
 /// Fails if its credentials or certificates cannot be used.
 pub fn client_of(config: kube::Config, program: &'static str) -> Result<kube::Client, ConnectError> {
-    client_noting(config, program, Arc::default())
+    client_noting(config, program, ClientNotes::default())
 }
 
-/// Same as [`client_of`]. Each response with status 403 notifies `forbidden`.
+/// What the parts of a program learn from the requests of a client. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClientNotes {
+    /// Notified of each response with status 403.
+    pub(crate) forbidden: Arc<Notify>,
+    /// Counts the requests.
+    pub(crate) requests: RequestCounts,
+}
+
+/// Same as [`client_of`]. The requests are noted.
 ///
 /// # Errors
 /// Same as [`client_of`].
 pub(crate) fn client_noting(
     mut config: kube::Config,
     program: &'static str,
-    forbidden: Arc<Notify>,
+    notes: ClientNotes,
 ) -> Result<kube::Client, ConnectError> {
     if config.proxy_url.take().is_some() {
         tracing::warn!("proxies are not used: HTTPS_PROXY and proxy-url of the kubeconfig are ignored");
@@ -238,13 +250,15 @@ pub(crate) fn client_noting(
     let agent = HeaderValue::from_str(&format!("{program}/{}", env!("CARGO_PKG_VERSION")));
     config.headers.extend(agent.map(|agent| (USER_AGENT, agent)));
     let builder = ClientBuilder::try_from(config).map_err(|error| ConnectError::Unusable(causes(&error)))?;
+    let ClientNotes { forbidden, requests } = notes;
     let noted = move |answer: Response<_>| {
         if answer.status() == StatusCode::FORBIDDEN {
             forbidden.notify_one();
         }
         retry_after::with_status(answer)
     };
-    Ok(builder.with_layer(&MapResponseLayer::new(noted)).build())
+    let counting = layer_fn(move |service| requests.counting(service));
+    Ok(builder.with_layer(&counting).with_layer(&MapResponseLayer::new(noted)).build())
 }
 
 /// Waits for a call, at most `deadline`.

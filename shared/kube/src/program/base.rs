@@ -19,7 +19,7 @@ use crate::events::EventWriter;
 use crate::lease::{LeaseHandle, show_leader};
 use crate::program::program_environment::Site;
 use crate::subscriptions::KindWatches;
-use crate::telemetry::metrics;
+use crate::telemetry::metrics::{self, ShownMetrics};
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
 
 /// Time for Events that are still queued at shutdown. The Lease is already being released meanwhile, and only people
@@ -57,6 +57,7 @@ pub struct Base {
     pub secrets: Arc<ArcSwap<LabelledSecrets>>,
     /// The active targets.
     pub configuration: watch::Receiver<Arc<Configuration>>,
+    name: &'static str,
     missing: MissingTargets,
     lease_stop: CancellationToken,
     lease_task: JoinHandle<()>,
@@ -71,10 +72,12 @@ impl Base {
     #[must_use]
     pub fn assemble(site: &Site, own: ProgramSettings) -> (Self, Registry) {
         let mut registry = metrics::registry(own.name);
+        site.register_requests(&mut registry);
         let (events_stop, lease_stop) = (CancellationToken::new(), CancellationToken::new());
         let (events, events_task) = site.write_events(&mut registry, events_stop.clone());
         let at_home = rights_at_home(&site.namespace, &own.lease).into_iter().chain(own.more_rights);
         let (rights, home_rights) = site.watch_rights(at_home.collect());
+        rights.register(&mut registry);
         let missing = site.tell_of_missing(&mut registry, &events, &own.lease);
         let (lease, lease_task) = site.hold_lease(own.lease, own.on_take, &lease_stop);
         show_leader(&mut registry, lease.leadership());
@@ -88,6 +91,7 @@ impl Base {
             rights,
             secrets,
             configuration,
+            name: own.name,
             missing,
             lease_stop,
             lease_task,
@@ -96,6 +100,12 @@ impl Base {
             _home_rights: home_rights,
         };
         (base, registry)
+    }
+
+    /// Returns what `/metrics` shows: the metrics of the program and of its process.
+    #[must_use]
+    pub fn shown_metrics(&self, registry: Registry) -> ShownMetrics {
+        ShownMetrics::new(self.name, registry)
     }
 
     /// Works during each term of holding the Lease, until shutdown or a failed part. Then everything is told to stop.

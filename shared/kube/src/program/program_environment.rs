@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use prometheus_client::registry::Registry;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::rights::{Need, RightsNeeded};
 use crate::access::{AccessReviews, Right, watch_access};
 use crate::cleanup::MissingTargets;
-use crate::client::{ConnectError, KubeconfigSettings, client_noting, client_of};
+use crate::client::{ClientNotes, ConnectError, KubeconfigSettings, client_noting};
 use crate::config::LastGood;
 use crate::config::{ConfigSettings, ConfigWatch, Configuration};
 use crate::events::{EventWriter, event_writer, lease_reference};
@@ -47,8 +47,7 @@ pub struct Site {
     pub manager: &'static str,
     documents: DocumentCounts,
     cluster: KubeconfigSettings,
-    /// Notified of each 403 that the client gets.
-    forbidden: Arc<Notify>,
+    notes: ClientNotes,
 }
 
 impl Site {
@@ -61,8 +60,8 @@ impl Site {
         settings: &HomeSettings,
         manager: &'static str,
     ) -> Result<Self, ConnectError> {
-        let forbidden = Arc::new(Notify::new());
-        let client = client_noting(cluster.configuration().await?, manager, forbidden.clone())?;
+        let notes = ClientNotes::default();
+        let client = client_noting(cluster.configuration().await?, manager, notes.clone())?;
         Ok(Self {
             stop: CancellationToken::new(),
             failed: CancellationToken::new(),
@@ -73,7 +72,7 @@ impl Site {
             manager,
             documents: DocumentCounts::default(),
             cluster,
-            forbidden,
+            notes,
         })
     }
 
@@ -85,6 +84,11 @@ impl Site {
         tasks::spawn(name, self.failed.clone(), task)
     }
 
+    /// Registers the counts of the requests to the API server.
+    pub(super) fn register_requests(&self, registry: &mut Registry) {
+        self.notes.requests.register(registry);
+    }
+
     /// Checks the required rights in a loop. `at_home` is required until the [`Need`] is dropped.
     pub(super) fn watch_rights(&self, at_home: Vec<Right>) -> (RightsNeeded, Need) {
         let rights = RightsNeeded::default();
@@ -92,7 +96,7 @@ impl Site {
         let part = self.health.part("rights");
         let (needed, missing) = rights.to_be_asked();
         let reviews = AccessReviews::new(self.client.clone(), missing, part);
-        let watching = watch_access(reviews, needed, self.forbidden.clone(), self.stop.clone());
+        let watching = watch_access(reviews, needed, self.notes.forbidden.clone(), self.stop.clone());
         self.spawn("rights", watching);
         (rights, need)
     }
@@ -118,7 +122,10 @@ impl Site {
         self.spawn("turning", task.turning().keep());
         let failed = self.failed.clone();
         let (cluster, manager) = (self.cluster.clone(), self.manager);
-        let hold = async move || match cluster.configuration().await.and_then(|config| client_of(config, manager)) {
+        // A 403 of the Lease has its own line in `/readyz`.
+        let notes = ClientNotes { requests: self.notes.requests.clone(), ..ClientNotes::default() };
+        let connect = move |config| client_noting(config, manager, notes);
+        let hold = async move || match cluster.configuration().await.and_then(connect) {
             Ok(client) => task.run(client).await,
             Err(error) => {
                 tracing::error!(cause = %error, "no client for the Lease");

@@ -9,18 +9,18 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::clock;
 use crate::telemetry::connections;
 use crate::telemetry::health::Health;
-use crate::telemetry::metrics;
+use crate::telemetry::metrics::ShownMetrics;
+use crate::telemetry::text_format::TextFormat;
 
 /// A server that is bound and does not answer yet.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct BindError {
 #[derive(Clone)]
 struct Shown {
     health: Health,
-    registry: Arc<Registry>,
+    metrics: Arc<ShownMetrics>,
 }
 
 impl AdminServer {
@@ -61,9 +61,9 @@ impl AdminServer {
     }
 
     /// Serves until `stop`. `pages` are the program's own routes.
-    pub async fn serve(self, health: Health, registry: Registry, pages: Router, stop: CancellationToken) {
+    pub async fn serve(self, health: Health, metrics: ShownMetrics, pages: Router, stop: CancellationToken) {
         let pages = pages.layer(from_fn(only_by_address));
-        let router = router(health, registry).merge(pages).layer(map_response(for_this_reader));
+        let router = router(health, metrics).merge(pages).layer(map_response(for_this_reader));
         connections::serve(self.listener, router, stop).await;
     }
 }
@@ -76,12 +76,12 @@ async fn for_this_reader(mut answer: Response) -> Response {
     answer
 }
 
-fn router(health: Health, registry: Registry) -> Router {
+fn router(health: Health, metrics: ShownMetrics) -> Router {
     Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics_text))
-        .with_state(Shown { health, registry: Arc::new(registry) })
+        .with_state(Shown { health, metrics: Arc::new(metrics) })
 }
 
 /// Rejects requests to a host name, because the pages name objects. This stops web sites that read them through a visitor's
@@ -123,9 +123,11 @@ async fn readyz(State(shown): State<Shown>) -> (StatusCode, String) {
     (status, parts.iter().chain(&shown.health.remarks()).map(line).collect())
 }
 
-async fn metrics_text(State(shown): State<Shown>) -> Response {
-    match metrics::text(&shown.registry) {
-        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+async fn metrics_text(State(shown): State<Shown>, headers: HeaderMap) -> Response {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let format = TextFormat::accepted(accept);
+    match shown.metrics.text(format) {
+        Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
@@ -138,13 +140,22 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
 
+    /// The metrics of a program without any of its own.
+    fn no_metrics() -> ShownMetrics {
+        ShownMetrics::new("poller", crate::telemetry::metrics::registry("poller"))
+    }
+
     async fn get(address: SocketAddr, path: &str) -> String {
         get_as("[::1]:8080", address, path).await
     }
 
     async fn get_as(host: &str, address: SocketAddr, path: &str) -> String {
+        get_accepting("*/*", host, address, path).await
+    }
+
+    async fn get_accepting(accept: &str, host: &str, address: SocketAddr, path: &str) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\naccept: {accept}\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
@@ -156,7 +167,7 @@ mod tests {
         let server = AdminServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let (address, stop, health) = (server.address().unwrap(), CancellationToken::new(), Health::default());
         let pages = Router::new().route("/targets", axum::routing::get(|| async { "mine" }));
-        let serving = server.serve(health.clone(), metrics::registry("poller"), pages, stop.clone());
+        let serving = server.serve(health.clone(), no_metrics(), pages, stop.clone());
         let asking = async {
             let part = health.part("lease");
             part.not_ready("may not get leases");
@@ -169,7 +180,16 @@ mod tests {
             let _pulse = health.heartbeat("schedule", Duration::from_secs(1), start);
             let answer = get(address, "/livez").await;
             assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("schedule: no heartbeat for"), "{answer}");
-            assert!(get(address, "/metrics").await.contains(metrics::CONTENT_TYPE));
+            for (accept, format) in [
+                ("*/*", TextFormat::Prometheus),
+                ("application/openmetrics-text;version=1.0.0", TextFormat::OpenMetrics),
+            ] {
+                let answer = get_accepting(accept, "10.0.0.7", address, "/metrics").await;
+                assert!(answer.contains(&format!("content-type: {}\r\n", format.content_type())), "{answer}");
+                assert_eq!(answer.ends_with("\n# EOF\n"), format == TextFormat::OpenMetrics, "{answer}");
+                assert!(answer.contains("\nprocess_start_time_seconds{program=\"poller\"} "), "{answer}");
+                assert!(answer.contains("\ndrift_build_info{"), "{answer}");
+            }
             assert!(get(address, "/targets").await.ends_with("mine"));
             for (host, status) in [("localhost:8080", 200), ("10.0.0.7", 200), ("attacker.example", 403), ("", 403)] {
                 let answer = get_as(host, address, "/targets").await;
@@ -185,7 +205,7 @@ mod tests {
     async fn endless_headers_block_no_other_client() {
         let server = AdminServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let (address, stop) = (server.address().unwrap(), CancellationToken::new());
-        let serving = server.serve(Health::default(), metrics::registry("poller"), Router::new(), stop.clone());
+        let serving = server.serve(Health::default(), no_metrics(), Router::new(), stop.clone());
         let asking = async {
             let mut flooding = TcpStream::connect(address).await.unwrap();
             let line = format!("x-more: {}\r\n", "x".repeat(1000));

@@ -1,15 +1,15 @@
-//! The metric registry of a program, and its text form.
+//! The metric registry of a program, and its text.
 //!
 //! Every part registers its metrics at the start. After that the registry is only read.
 
 use std::fmt;
 
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode, encode_eof, encode_registry};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-/// The content type of the text form.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+use crate::telemetry::process_metrics;
+use crate::telemetry::text_format::TextFormat;
 
 /// The prefix of every metric's name, in both programs.
 pub const PREFIX: &str = "drift";
@@ -32,7 +32,34 @@ pub fn registry(program: &'static str) -> Registry {
     registry
 }
 
-/// Returns the text that a scraper reads.
+/// The metrics of a program and of its process.
+#[derive(Debug)]
+pub struct ShownMetrics {
+    program: Registry,
+    process: Registry,
+}
+
+impl ShownMetrics {
+    /// Adds the metrics of the process to those of the program with this name.
+    #[must_use]
+    pub fn new(name: &'static str, program: Registry) -> Self {
+        Self { program, process: process_metrics::registry(name) }
+    }
+
+    /// Returns the text that a scraper reads.
+    ///
+    /// # Errors
+    /// When a metric cannot be written as text.
+    pub fn text(&self, format: TextFormat) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode_registry(&mut text, &self.program)?;
+        encode_registry(&mut text, &self.process)?;
+        encode_eof(&mut text)?;
+        Ok(format.convert(text))
+    }
+}
+
+/// Returns the text of one registry in the OpenMetrics format.
 ///
 /// # Errors
 /// When a metric cannot be written as text.

@@ -7,7 +7,9 @@ pub mod connections;
 pub mod document_counts;
 pub mod health;
 pub mod metrics;
+mod process_metrics;
 pub mod questions;
+pub mod text_format;
 
 use std::io::{IsTerminal, stderr};
 

@@ -53,7 +53,11 @@ pub struct Correct {
 }
 
 /// The values of `mode`.
-const MODES: &[(&str, Mode)] = &[("Observe", Mode::Observe), ("Approve", Mode::Approve), ("Correct", Mode::Correct)];
+const MODES: &[(&str, Mode)] = &[
+    (Mode::Observe.as_str(), Mode::Observe),
+    (Mode::Approve.as_str(), Mode::Approve),
+    (Mode::Correct.as_str(), Mode::Correct),
+];
 /// The values of `existing`.
 const EXISTING: &[(&str, Existing)] = &[("Refuse", Existing::Refuse), ("Adopt", Existing::Adopt)];
 
@@ -83,6 +87,16 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Returns the value as targets write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Observe => "Observe",
+            Self::Approve => "Approve",
+            Self::Correct => "Correct",
+        }
+    }
+
     /// Returns true if drift is corrected, at once or after approval.
     #[must_use]
     pub const fn corrects(self) -> bool {

@@ -107,6 +107,12 @@ impl ObjectState {
         polled.then(|| self.last_heard + self.schedule.interval().saturating_mul(SILENT_INTERVALS))
     }
 
+    /// Returns the time since the last poll of the object ended, in intervals of the object; `None` if it is not polled.
+    #[must_use]
+    pub fn verdict_age(&self, now: Moment) -> Option<f64> {
+        self.silence_due().map(|_| (now - self.last_heard).div_duration_f64(self.schedule.interval()))
+    }
+
     /// Begins a poll and returns the state that its result must match.
     pub fn begin_poll(&mut self, now: Now) -> BegunPoll {
         self.polling = Some(now.moment);
