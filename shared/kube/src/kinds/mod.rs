@@ -36,7 +36,7 @@ use schema::advice::Advice;
 pub enum KindError {
     /// The cluster does not have it. It may be installed later, so callers retry.
     #[error(
-        "the cluster has no kind {kind} in {api_version}: install its CustomResourceDefinition, or correct objects.apiVersion and objects.kind"
+        "the cluster has no kind {kind} in {api_version}: install its CustomResourceDefinition, or correct objects.apiVersion and objects.kind. Capitals count"
     )]
     Missing {
         /// The version in the target.
