@@ -6,8 +6,8 @@ use drift_api::printable::printable;
 use serde_json::Value;
 use url::Url;
 
-use super::address::{is_value, values_in};
 use super::fields::{Field, Form, form_of, plain, words};
+use super::sample_url::{is_value, values_in};
 
 /// Ends of the names of links.
 const LINKS: [&str; 5] = ["url", "uri", "href", "link", "self"];

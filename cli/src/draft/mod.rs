@@ -10,6 +10,7 @@ mod fields;
 mod matching;
 mod operators;
 mod place;
+mod sample_url;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
@@ -27,10 +28,10 @@ use crate::cluster::{block_on, connect, get, unanswered};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::names::find_kind;
 use crate::kinds::served_kinds;
-use address::parse_address;
 use definition::Definition;
 use document::draft;
 use matching::described;
+use sample_url::parse_address;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:

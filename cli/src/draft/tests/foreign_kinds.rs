@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::check::document::{Severity, Source, documents_of};
 use crate::check::report::Report;
 use crate::check::written_kinds::{check_with, written_in};
-use crate::draft::address::parse_address;
 use crate::draft::definition::Definition;
 use crate::draft::document::draft;
 use crate::draft::operators::OPERATORS;
+use crate::draft::sample_url::parse_address;
 
 const DEFINITIONS: &str = include_str!("foreign_kinds.yaml");
 
