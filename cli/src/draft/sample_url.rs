@@ -27,6 +27,14 @@ pub(super) fn is_value(value: &Value, part: &str, url: &Url) -> bool {
         || encoded().is_some_and(|encoded| encoded == part)
 }
 
+/// The end of the hosts of AWS.
+pub(super) const AWS_HOST: &str = ".amazonaws.com";
+
+/// Returns true if the path of an address says nothing, because a header of the request names the operation.
+pub(super) fn is_of_operations(url: &Url) -> bool {
+    url.path() == "/" && url.host_str().is_some_and(|host| host.ends_with(AWS_HOST))
+}
+
 /// Reads the address of a resource.
 ///
 /// # Errors
