@@ -7,8 +7,8 @@ use url::{Position, Url};
 
 use super::fields::{Field, Form, plain};
 use super::matching::{AnswerField, Matches};
+use super::sample_url::{is_of_operations, is_value};
 use crate::check::document::PLACEHOLDER;
-use drift_api::secrets::secret_names::looks_secret;
 
 /// The expression for the name of an object.
 const OBJECT_NAME: &str = "self.metadata.name";
@@ -33,6 +33,8 @@ pub(super) struct Address<'a> {
     pub(super) is_placeholder: bool,
     /// Parts that every object shares, each with the field that it may be the value of.
     pub(super) doubtful: Vec<(String, &'a Field)>,
+    /// The other parts that every object shares.
+    pub(super) shared: Vec<String>,
 }
 
 impl<'a> Address<'a> {
@@ -45,9 +47,14 @@ impl<'a> Address<'a> {
     }
 
     /// The address of a list. The identity is a field that names a resource.
-    pub(super) fn of_list(url: Option<&Url>, fields: &'a [Field]) -> Self {
-        let written = url.map_or_else(|| format!("https://{PLACEHOLDER}.example/{PLACEHOLDER}"), Url::to_string);
-        Self { url: written, is_placeholder: url.is_none(), ..Self::placeholder(fields) }
+    pub(super) fn of_list(url: Option<&Url>, fields: &'a [Field], matches: &Matches<'a>) -> Self {
+        let address = Self::placeholder(fields);
+        let Some(url) = url else {
+            return Self { url: format!("https://{PLACEHOLDER}.example/{PLACEHOLDER}"), ..address };
+        };
+        let doubtful =
+            literal_parts(url).filter_map(|part| Some((part.text.clone(), part.doubtful(matches)?))).collect();
+        Self { url: url.to_string(), is_placeholder: false, doubtful, ..address }
     }
 
     fn placeholder(fields: &'a [Field]) -> Self {
@@ -76,18 +83,21 @@ impl<'a> Address<'a> {
         match naming.filter(|_| address.expressions.is_empty()) {
             // The query names the resource, so the path is that of all.
             Some(at) => query[at] = Some(address.add(None, OBJECT_NAME.to_owned())),
+            // The body names the resource.
+            None if is_of_operations(url) => drop(address.add(None, OBJECT_NAME.to_owned())),
             None if path.get(last).is_some_and(Option::is_none) => {
                 path[last] = address.end(segments[last], (url, matches));
             }
             None => {}
         }
-        let words = std::iter::once(&"").chain(&segments);
-        let kept = segments.iter().zip(words).zip(&path).filter(|(_, part)| part.is_none());
-        let kept_pairs = pairs.iter().zip(&query).filter(|(_, part)| part.is_none());
-        let kept = kept.map(|((part, word), _)| (*part, *word));
-        let kept = kept.chain(kept_pairs.map(|(pair, _)| (&*pair.value, &*pair.name)));
-        let doubtful = kept.filter_map(|(part, word)| Some((part.to_owned(), doubtful(word, part, matches)?)));
-        address.doubtful = doubtful.collect();
+        let is_kept = [&path[..], &query].concat();
+        let kept = literal_parts(url).zip(is_kept).filter(|(literal, part)| part.is_none() && !literal.text.is_empty());
+        for (literal, _) in kept {
+            match literal.doubtful(matches) {
+                Some(field) => address.doubtful.push((literal.text, field)),
+                None => address.shared.push(literal.shown),
+            }
+        }
         let path = path.into_iter().zip(segments).map(|(part, segment)| part.unwrap_or_else(|| segment.to_owned()));
         let query = query.into_iter().zip(&pairs).map(|(part, pair)| match part {
             Some(part) => format!("{}={part}", pair.written.split('=').next().unwrap_or_default()),
@@ -164,59 +174,46 @@ fn names(field: &Field) -> bool {
     !field.is_optional() && field.form == Form::Text && !field.looks_secret()
 }
 
-/// The field that a part of the address may be the value of, by the word before it: `zones/z1` and `zoneId`.
-fn doubtful<'a>(word: &str, part: &str, matches: &Matches<'a>) -> Option<&'a Field> {
-    let word = plain(word);
-    let one = word.strip_suffix('s').unwrap_or(&word);
-    let of_kind = matches.left.iter().map(|(field, _)| *field).chain(matches.found.iter().map(|one| one.field));
-    let is_it = |field: &Field| {
-        let names = [field.path.last().map(|name| plain(name)), Some(plain(&field.path.concat()))];
-        let ends = names.iter().flatten().filter_map(|name| name.strip_prefix(&word).or(name.strip_prefix(one)));
-        ends.into_iter().any(|end| KEYS.contains(&end))
-    };
-    let is_scalar = |field: &Field| matches!(field.form, Form::Text | Form::Number) && !field.looks_secret();
-    let mut all = of_kind.filter(|field| !part.is_empty() && !word.is_empty() && is_scalar(field) && is_it(field));
-    all.next()
+/// A part of an address.
+struct Literal {
+    /// Its value.
+    text: String,
+    /// The part of the path before it, or its name in the query.
+    word: String,
+    /// The part for people, with its name in the query.
+    shown: String,
 }
 
-/// The parts of an address that may be values of a resource.
-pub(super) fn values_in(url: &Url) -> Vec<String> {
-    let path = url.path_segments().into_iter().flatten().filter(|part| !part.is_empty()).map(str::to_owned);
-    path.chain(url.query_pairs().map(|(_, value)| value.into_owned())).collect()
+/// The parts of the path and of the query, in their order.
+fn literal_parts(url: &Url) -> impl Iterator<Item = Literal> {
+    let segments: Vec<&str> = url.path_segments().into_iter().flatten().collect();
+    let words = std::iter::once("").chain(segments.clone());
+    let path = segments.into_iter().zip(words).map(|(part, word)| Literal {
+        text: part.to_owned(),
+        word: word.to_owned(),
+        shown: part.to_owned(),
+    });
+    let query = pairs_of(url).into_iter().map(|pair| Literal {
+        text: pair.value.into_owned(),
+        word: pair.name.into_owned(),
+        shown: pair.written.to_owned(),
+    });
+    path.chain(query)
 }
 
-/// Returns true if a part of an address is this value, encoded or not. DNS names may end with a dot.
-pub(super) fn is_value(value: &Value, part: &str, url: &Url) -> bool {
-    let text = match value {
-        Value::String(text) if !text.is_empty() => text.clone(),
-        Value::Number(number) => number.to_string(),
-        _ => return false,
-    };
-    let encoded = || {
-        let mut encoded = url.clone();
-        encoded.path_segments_mut().ok()?.clear().push(&text);
-        encoded.path_segments()?.next().map(str::to_owned)
-    };
-    text == part
-        || text.strip_suffix('.').is_some_and(|name| name == part)
-        || encoded().is_some_and(|encoded| encoded == part)
-}
-
-/// Reads the address of a resource.
-///
-/// # Errors
-/// A sentence, if it is none or contains a credential.
-pub(super) fn parse_address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("--url is no URL: {error}; write https://HOST/PATH"))?;
-    let has_secret = !url.username().is_empty() || url.password().is_some();
-    if has_secret || url.query_pairs().any(|(name, _)| looks_secret(&name)) {
-        return Err("--url contains a credential: leave it out, and write `auth` into the target".to_owned());
+impl Literal {
+    /// The field that it may be the value of, by the word before it: `zones/z1` and `zoneId`.
+    fn doubtful<'a>(&self, matches: &Matches<'a>) -> Option<&'a Field> {
+        let word = plain(&self.word);
+        let one = word.strip_suffix('s').unwrap_or(&word);
+        let of_kind = matches.left.iter().map(|(field, _)| *field).chain(matches.found.iter().map(|one| one.field));
+        let is_it = |field: &Field| {
+            let names = [field.path.last().map(|name| plain(name)), Some(plain(&field.path.concat()))];
+            let ends = names.iter().flatten().filter_map(|name| name.strip_prefix(&word).or(name.strip_prefix(one)));
+            ends.into_iter().any(|end| KEYS.contains(&end))
+        };
+        let is_scalar = |field: &Field| matches!(field.form, Form::Text | Form::Number) && !field.looks_secret();
+        let is_named = !self.text.is_empty() && !word.is_empty();
+        of_kind.into_iter().find(|field| is_named && is_scalar(field) && is_it(field))
     }
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err("--url is no address over HTTP: write https://HOST/PATH".to_owned());
-    }
-    if url.fragment().is_some() || text.contains(['{', '}']) {
-        return Err("--url has a fragment or braces: write the address of one resource, as it was requested".to_owned());
-    }
-    Ok(url)
 }

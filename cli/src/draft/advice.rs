@@ -101,7 +101,9 @@ pub(super) fn proposals(definition: &Definition, naming: &[&Field], place: &Plac
         });
     }
     let status = &definition.schema["properties"]["status"];
-    if status["properties"]["conditions"].is_null() && status["x-kubernetes-preserve-unknown-fields"] != true {
+    // Without a schema of its own, the status is kept as the whole object is.
+    let keeping = if status.is_null() { &definition.schema } else { status };
+    if status["properties"]["conditions"].is_null() && keeping["x-kubernetes-preserve-unknown-fields"] != true {
         all.push(conditions(status, reason));
     }
     all.extend(condition_fields(&status["properties"]["conditions"], reason));
@@ -117,6 +119,7 @@ fn conditions(status: &Value, reason: &str) -> Proposal {
     if status["properties"].is_object() {
         return Proposal { reason, place: format!("{ROOT}.status.properties"), block: CONDITIONS.to_owned() };
     }
+    let reason = if status.is_null() { reason } else { format!("{reason} This replaces the present status.") };
     let indented: String = CONDITIONS.lines().map(|line| format!("\n    {line}")).collect();
     Proposal { reason, place: ROOT.to_owned(), block: format!("{STATUS}{indented}") }
 }
@@ -137,7 +140,7 @@ fn fixed(field: &Field) -> Option<Proposal> {
         lines.push(format!("{RULES}:\n- {{rule: self == oldSelf, message: {name} cannot be changed}}"));
     }
     (!lines.is_empty()).then(|| Proposal {
-        reason: format!("{} names the external resource, and an edit of it renames nothing outside.", field.shown()),
+        reason: format!("If {} names the external resource, an edit of it renames nothing outside.", field.shown()),
         place: format!("{ROOT}.spec.properties.{}", field.path.join(".properties.")),
         block: lines.join("\n"),
     })

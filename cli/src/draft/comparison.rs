@@ -6,9 +6,9 @@ use drift_api::printable::printable;
 use serde_json::Value;
 use url::Url;
 
-use super::address::values_in;
 use super::fields::{Field, plain};
 use super::matching::{AnswerField, Match, Matches};
+use super::sample_url::values_in;
 use super::text::{comment, is_special, key, quoted};
 use crate::check::document::PLACEHOLDER;
 

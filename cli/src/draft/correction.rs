@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::address::Address;
 use super::definition::Definition;
-use super::operators::Operator;
 use super::text::{comment, quoted};
 use crate::check::document::PLACEHOLDER;
+use crate::kinds::operators::Operator;
 
 /// The page about nudges.
 const NUDGES: &str = "docs/cookbook/other-operators.md";
@@ -15,23 +15,28 @@ const FOREIGN: &str = "docs/guides/foreign-kinds.md";
 
 /// Observes, with a comment that says how to wake the operator.
 pub(super) fn wake(operator: Option<&Operator>) -> String {
-    let (said, annotation) = match operator {
-        Some(Operator { name, wakes_on: Some(annotation), .. }) => (
-            format!("Only reports drift. Its operator, {name}, corrects. With `Correct`, a nudge wakes it: {NUDGES}."),
-            format!("{annotation}: \"drift-${{correction}}\""),
-        ),
-        Some(Operator { name, wakes_on: None, .. }) => {
-            let said = format!("Only reports drift. Its operator, {name}, corrects. No nudge wakes it: {NUDGES}.");
-            return format!("  correct:\n{}    mode: Observe\n", comment("    ", &said));
-        }
-        None => (
-            format!("Only reports drift. Its operator corrects. With `Correct`, a nudge wakes it: {FOREIGN}."),
-            format!("{PLACEHOLDER}: \"drift-${{correction}}\""),
-        ),
+    let head = "Only reports drift.";
+    let Some(Operator { name, wakes_on, .. }) = operator else {
+        let said = format!(
+            "{head} If an operator corrects these objects, and a change of their metadata wakes it, `Correct` with a nudge \
+             wakes it at each drift: {FOREIGN}."
+        );
+        return nudging(&said, PLACEHOLDER);
     };
+    let head = format!("{head} By the API group, its operator is {name}, which corrects.");
+    match wakes_on.annotation() {
+        Some(annotation) => nudging(&format!("{head} With `Correct`, a nudge wakes it: {NUDGES}."), annotation),
+        None => format!(
+            "  correct:\n{}    mode: Observe\n",
+            comment("    ", &format!("{head} No nudge wakes it: {NUDGES}."))
+        ),
+    }
+}
+
+fn nudging(said: &str, annotation: &str) -> String {
     format!(
-        "  correct:\n{}    mode: Observe\n    # nudge:\n    #   annotations: {{{annotation}}}\n",
-        comment("    ", &said)
+        "  correct:\n{}    mode: Observe\n    # nudge:\n    #   annotations: {{{annotation}: \"drift-${{correction}}\"}}\n",
+        comment("    ", said)
     )
 }
 

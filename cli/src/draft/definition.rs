@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::kinds::names::{ServedKind, find_kind, is_definition, served_versions};
+use crate::kinds::names::{ServedKind, find_kind, is_definition, names_of, served_versions};
 
 /// One version of a CustomResourceDefinition.
 #[derive(Debug)]
@@ -28,6 +28,14 @@ pub(super) enum DefinitionError {
         /// The kinds that they define, or how to get a definition.
         hint: String,
     },
+    /// Kinds of several groups have the name.
+    #[error("several kinds are called {word}: write {}", .names.join(" or "))]
+    Several {
+        /// The kind as it was named.
+        word: String,
+        /// Their plurals with their groups.
+        names: Vec<String>,
+    },
     /// Its schema says nothing about the spec.
     #[error(
         "CustomResourceDefinition {name} has no schema of .spec in version {version}: declare the fields at \
@@ -41,6 +49,17 @@ pub(super) enum DefinitionError {
     },
 }
 
+/// The kind that a word means, if it is not that of several.
+///
+/// # Errors
+/// [`DefinitionError::Several`].
+pub(super) fn only_kind<'k>(kinds: &'k [ServedKind], word: &str) -> Result<Option<&'k ServedKind>, DefinitionError> {
+    match names_of(kinds, word) {
+        names if names.len() > 1 => Err(DefinitionError::Several { word: word.to_owned(), names }),
+        _ => Ok(find_kind(kinds, word)),
+    }
+}
+
 impl Definition {
     /// Finds the definition of a kind, in the version that the word names, else in the stored one.
     ///
@@ -50,8 +69,8 @@ impl Definition {
         let versions = |one| served_versions(one).into_iter().map(move |(kind, version)| (kind, one, version));
         let defined: Vec<_> = manifests.iter().filter(|one| is_definition(one)).flat_map(versions).collect();
         let kinds: Vec<_> = defined.iter().map(|(kind, ..)| kind.clone()).collect();
-        let Some((kind, manifest, version)) = defined.iter().find(|(kind, ..)| Some(kind) == find_kind(&kinds, word))
-        else {
+        let meant = only_kind(&kinds, word)?;
+        let Some((kind, manifest, version)) = defined.iter().find(|(kind, ..)| Some(kind) == meant) else {
             let mut known: Vec<_> = kinds.into_iter().map(|kind| kind.kind).collect();
             known.dedup();
             let hint = match &*known {

@@ -13,10 +13,11 @@ use super::correction::{correct, wake};
 use super::definition::Definition;
 use super::fields::{Field, fields_of, plain, step};
 use super::matching::{AnswerField, Matches};
-use super::operators::Operator;
 use super::place::Place;
+use super::sample_url::{AWS_HOST, is_of_operations};
 use super::text::{comment, quoted};
 use crate::check::document::PLACEHOLDER;
+use crate::kinds::operators::Operator;
 
 /// Bound of the names in an error, which has to fit on a screen.
 const MOST_NAMES: usize = 10;
@@ -58,6 +59,14 @@ const IN_REPORT: &str = "With `conditions: Report`, a DriftReport beside the obj
 const UNWATCHED: &str = "`check` refuses this target. The object cannot keep both conditions, and a DriftReport needs the \
                          namespace of its object, which this cluster-scoped kind does not have. To watch it, change its \
                          CustomResourceDefinition:";
+/// Comment of a signed read.
+const SIGNED: &str =
+    "APIs of AWS take signed requests, with `accessKeyId` and `secretAccessKey` in the Secret: docs/cookbook/aws.md.";
+/// Comment of a read whose operation is in a header, as of most APIs of AWS.
+const OPERATION: &str = "      # method: POST
+      # headers: {content-type: application/x-amz-json-1.0, x-amz-target: CHANGE-ME}
+      # body: {CHANGE-ME: \"${self.metadata.name}\"}
+";
 /// Comment of `require`.
 const NEEDED: &str = "The address needs these fields, which an object may lack. If the operator has a default, write it \
                       there instead: `self.spec.?a.orValue('x')`. In a kind of your own, add them to `required`.";
@@ -74,10 +83,17 @@ pub(super) fn draft(definition: &Definition, answer: &Value, url: Option<&Url>) 
         return Err(unmatched(definition, &fields, &matches));
     }
     let address = match sample.list {
-        Some(_) => Address::of_list(url, &fields),
+        Some(_) => Address::of_list(url, &fields, &matches),
         None => Address::of(url, &fields, &matches),
     };
-    let draft = Draft { definition, url, matches, sample, address, operator: Operator::of(&definition.kind) };
+    let draft = Draft {
+        definition,
+        url,
+        matches,
+        sample,
+        address,
+        operator: Operator::of(&definition.kind.group, &definition.kind.kind),
+    };
     let place = Place::of(definition, draft.operator, &draft.written(&Place::Object));
     Ok(draft.written(&place))
 }
@@ -120,7 +136,9 @@ impl Draft<'_> {
     fn written(&self, place: &Place) -> String {
         let Self { definition, url, matches, sample, address, operator } = self;
         let mut text = head(definition, address, place);
-        text += &read(definition, address, (matches, sample, place));
+        text += &read(address, (matches, sample, place));
+        text += &credential(definition, *url, *operator);
+        text += &observed(matches, sample);
         text += &compare(matches, *url);
         text += &match (operator, place.is_report()) {
             (None, false) => correct(definition, address, sample.list.is_some()),
@@ -150,6 +168,7 @@ fn head(definition: &Definition, address: &Address<'_>, place: &Place) -> String
         true => " Objects with this name in two namespaces share it.",
         false => "",
     };
+    let identity = format!("A guess: this names the external resource. Each object needs its own.{shared}");
     let conditions = address.optional().filter_map(|field| Some((field, field.presence()?)));
     let required: String = conditions
         .map(|(field, condition)| {
@@ -167,17 +186,18 @@ fn head(definition: &Definition, address: &Address<'_>, place: &Place) -> String
         Place::Nowhere(reasons) => (listed(UNWATCHED, reasons), ""),
     };
     let title = format!(
-        "A draft for the kind {}, from its CustomResourceDefinition and one answer. Compare each line with your system.",
+        "A draft for the kind {}, guessed from its CustomResourceDefinition and one answer: fields with the same name are taken \
+         for the same. Compare each line with your system.",
         kind.kind
     );
     format!(
         "{}apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: {}}}\nspec:\n{reasons}  \
-         objects: {{apiVersion: {}, kind: {}{conditions}}}\n  # The name of the external resource. Each object needs its own.{shared}\n  \
-         identity: {}\n  interval: 5m\n{required}",
+         objects: {{apiVersion: {}, kind: {}{conditions}}}\n{}  identity: {}\n  interval: 5m\n{required}",
         comment("", &title),
         kind.plural,
         definition.api_version(),
         kind.kind,
+        comment("  ", &identity),
         quoted(&parts.join(" "))
     )
 }
@@ -188,11 +208,7 @@ fn listed(said: &str, reasons: &[String]) -> String {
     comment("  ", said) + &items
 }
 
-fn read(
-    definition: &Definition,
-    address: &Address<'_>,
-    (matches, sample, place): (&Matches<'_>, &Sample<'_>, &Place),
-) -> String {
+fn read(address: &Address<'_>, (matches, sample, place): (&Matches<'_>, &Sample<'_>, &Place)) -> String {
     let mut text = "  read:\n    http:\n".to_owned();
     if address.is_placeholder {
         let address = match sample.list {
@@ -200,6 +216,9 @@ fn read(
             None => "the address of one resource, with the fields of the object that name it.",
         };
         text += &format!("      # {PLACEHOLDER}: {address}\n");
+    }
+    if sample.list.is_some() {
+        text += "      # A guess: each item of `each` is one resource, and `key` is its field that names it.\n";
     }
     if let Some(id) = &address.foreign_id {
         let way = match place.is_report() {
@@ -218,19 +237,48 @@ fn read(
             format!("Each object is read with `{}` of the sample address. Is it {}?", printable(part), field.shown());
         text += &comment("      ", &note);
     }
+    if !address.shared.is_empty() {
+        let parts: Vec<_> = address.shared.iter().map(|part| format!("`{}`", printable(part))).collect();
+        let note =
+            format!("The same for every object: {}. Write a field in the place of what differs.", parts.join(", "));
+        text += &comment("      ", &note);
+    }
     let _ = writeln!(text, "      url: {}", quoted(&address.url));
     if let Some(list) = &sample.list {
         let _ = writeln!(text, "      each: {}", quoted(&format!("${{{list}}}")));
         text += &key_of_item(address, matches);
         text += "      # If the server answers in pages, `next` names the next one: docs/reference/target/collections.md.\n";
     }
-    text += "      # The credential, if the system needs one. The token is in the key `token` of the Secret:\n";
-    let _ = writeln!(text, "      # auth: {{bearer: {{secretRef: {{name: {}-read}}}}}}", definition.kind.plural);
-    if !matches.base.is_empty() {
-        let steps: String = matches.base.iter().map(|name| step(name, false)).collect();
-        let _ = writeln!(text, "      observed: {}", quoted(&format!("${{{}{steps}}}", sample.variable())));
-    }
     text
+}
+
+/// The credential of the read, as a comment.
+fn credential(definition: &Definition, url: Option<&Url>, operator: Option<&Operator>) -> String {
+    let secret = format!("{}-read", definition.kind.plural);
+    let host = url.and_then(Url::host_str).and_then(|host| host.strip_suffix(AWS_HOST));
+    if host.is_none() && !operator.is_some_and(|operator| operator.is_of_aws) {
+        return format!(
+            "      # The credential, if the system needs one. The token is in the key `token` of the Secret:\n      \
+             # auth: {{bearer: {{secretRef: {{name: {secret}}}}}}}\n"
+        );
+    }
+    let mut parts = host.into_iter().flat_map(|host| host.split('.'));
+    let service = parts.next().or_else(|| definition.kind.group.split('.').next()).unwrap_or(PLACEHOLDER);
+    let region = parts.next().unwrap_or(PLACEHOLDER);
+    let auth = format!(
+        "      # auth: {{awsSigV4: {{region: {region}, service: {service}, secretRef: {{name: {secret}}}}}}}\n"
+    );
+    let operation = if url.is_none_or(is_of_operations) { OPERATION } else { "" };
+    comment("      ", SIGNED) + &auth + operation
+}
+
+/// The object of the answer that is compared, if it is not the whole body.
+fn observed(matches: &Matches<'_>, sample: &Sample<'_>) -> String {
+    if matches.base.is_empty() {
+        return String::new();
+    }
+    let steps: String = matches.base.iter().map(|name| step(name, false)).collect();
+    format!("      observed: {}\n", quoted(&format!("${{{}{steps}}}", sample.variable())))
 }
 
 /// The key by which an item of a list is found: its field with the value of the identity.

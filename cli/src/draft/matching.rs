@@ -6,8 +6,8 @@ use drift_api::printable::printable;
 use serde_json::Value;
 use url::Url;
 
-use super::address::{is_value, values_in};
 use super::fields::{Field, Form, form_of, plain, words};
+use super::sample_url::{is_value, values_in};
 
 /// Ends of the names of links.
 const LINKS: [&str; 5] = ["url", "uri", "href", "link", "self"];
@@ -209,7 +209,7 @@ fn candidates<'a>(fields: &[Field], all: &[AnswerField<'a>], url: Option<&Url>) 
         let of_field = ends_of(&path);
         for (answer, ends, is_own_link) in &named {
             let desired = || match is_own_link {
-                true => Err(format!("the answer's {} is a link that the server makes", answer.shown())),
+                true => Err(format!("the answer's {} seems to be a link that the server makes", answer.shown())),
                 false => desired(field, answer.value),
             };
             let wrappers = (0..ends.len()).filter(|wrapper| of_field.contains(&ends[*wrapper]));

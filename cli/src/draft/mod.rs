@@ -8,8 +8,8 @@ mod definition;
 mod document;
 mod fields;
 mod matching;
-mod operators;
 mod place;
+mod sample_url;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
@@ -25,12 +25,12 @@ use serde_json::Value;
 use crate::check::files::read_path;
 use crate::cluster::{block_on, connect, get, unanswered};
 use crate::ending::{CommandError, ExitStatus};
-use crate::kinds::names::find_kind;
+use crate::kinds::names::ServedKind;
 use crate::kinds::served_kinds;
-use address::parse_address;
-use definition::Definition;
+use definition::{Definition, only_kind};
 use document::draft;
 use matching::described;
+use sample_url::parse_address;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:
@@ -94,9 +94,12 @@ fn manifests_in(files: &[PathBuf]) -> Result<Vec<Value>, CommandError> {
 async fn definition_in_cluster(settings: &DraftSettings) -> Result<Vec<Value>, CommandError> {
     let client = connect(&settings.cluster).await?;
     let served = served_kinds(&client).await.map_err(|error| unanswered("the kinds of the cluster", &error))?;
-    let Some(kind) = find_kind(&served, &settings.kind) else { return Ok(Vec::new()) };
-    let found = get(&client, DEFINITIONS, &kind.full_name()).await;
-    let found = found.map_err(|error| unanswered(&format!("CustomResourceDefinition {}", kind.full_name()), &error))?;
+    // The group of each CustomResourceDefinition has a dot.
+    let served: Vec<_> = served.into_iter().filter(|kind| kind.group.contains('.')).collect();
+    let kind = only_kind(&served, &settings.kind).map_err(|error| CommandError::BadUsage(error.to_string()))?;
+    let Some(name) = kind.map(ServedKind::plural_with_group) else { return Ok(Vec::new()) };
+    let found = get(&client, DEFINITIONS, &name).await;
+    let found = found.map_err(|error| unanswered(&format!("CustomResourceDefinition {name}"), &error))?;
     Ok(found.into_iter().collect())
 }
 

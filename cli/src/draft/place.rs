@@ -4,7 +4,7 @@ use drift_kube::kinds::WrittenKinds;
 use drift_language::{DocumentName, parse_document};
 
 use super::definition::Definition;
-use super::operators::Operator;
+use crate::kinds::operators::{Operator, REPLACES_CONDITIONS};
 
 /// The place of both conditions, with the reasons for which the status cannot keep them.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ impl Place {
     /// Examines the kind of a drafted target as `check` does.
     pub(super) fn of(definition: &Definition, operator: Option<&Operator>, text: &str) -> Self {
         let mut reasons = reasons(definition, text);
-        if reasons.is_empty() && operator.is_some_and(|operator| operator.replaces_conditions) {
-            reasons.push("its operator writes the whole list of conditions anew at each reconcile".to_owned());
+        if let Some(operator) = operator.filter(|operator| reasons.is_empty() && operator.replaces_conditions) {
+            reasons.push(format!("the {} {REPLACES_CONDITIONS}", operator.name));
         }
         match (reasons.is_empty(), definition.kind.is_namespaced) {
             (true, _) => Self::Object,

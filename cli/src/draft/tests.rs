@@ -1,9 +1,9 @@
 use drift_language::manifests_of;
 use serde_json::{Value, json};
 
-use super::address::parse_address;
 use super::definition::Definition;
 use super::document::draft;
+use super::sample_url::parse_address;
 
 mod foreign_kinds;
 

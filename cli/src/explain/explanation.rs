@@ -1,8 +1,9 @@
 //! The explanation as a value, as text and as JSON.
 
-use drift_api::condition::{Condition, ConditionKind, ConditionStatus, Verdict};
+use drift_api::condition::{Condition, ConditionKind, ConditionStatus, Conditions, GenerationPlace, Placed};
 use drift_api::object::LeanObject;
 use drift_api::unwritten::Doubt;
+use drift_language::ConditionsPlace;
 use serde_json::{Value, json};
 
 use super::answers::Answer;
@@ -50,7 +51,7 @@ pub struct Explanation {
     status: ConditionStatus,
     /// Status, reason and message of what the poller would say.
     verdict: Value,
-    stands: Vec<Condition>,
+    stands: Vec<Placed>,
     /// The contradiction of its condition by the poller's Lease.
     doubt: Option<Doubt>,
     /// The name of the DriftReport that has its conditions.
@@ -83,9 +84,7 @@ impl Explanation {
                 let poll = Poll { differing: Vec::new(), ..poll };
                 (ConditionStatus::Unknown, Value::Null, poll, deletion.action())
             }
-            None => {
-                (facts.verdict.status(), said(facts.verdict), poll, facts.is_drifted().then(|| action(facts).as_str()))
-            }
+            None => (facts.verdict.status(), said(facts), poll, facts.is_drifted().then(|| action(facts).as_str())),
         };
         Self {
             kind: target.objects.kind.clone(),
@@ -95,7 +94,7 @@ impl Explanation {
             poll,
             status,
             verdict,
-            stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            stands: stands(conditions),
             doubt: None,
             report: None,
             written: StatusWrites::default(),
@@ -125,7 +124,7 @@ impl Explanation {
             },
             status: ConditionStatus::Unknown,
             verdict: Value::Null,
-            stands: conditions.observed().into_iter().chain(conditions.corrected()).cloned().collect(),
+            stands: stands(conditions),
             doubt: None,
             report: None,
             written: StatusWrites::default(),
@@ -215,7 +214,7 @@ impl Explanation {
             [] => vec!["nothing yet".to_owned()],
             stands => {
                 let place = self.report.as_ref().map(|name| format!("in DriftReport {name}"));
-                stands.iter().map(|condition| self.said_by(condition)).chain(place).collect()
+                stands.iter().map(|placed| self.said_by(placed)).chain(place).collect()
             }
         };
         let deleting = self.deletion.as_ref().map(Deletion::lines).unwrap_or_default();
@@ -234,9 +233,9 @@ impl Explanation {
     }
 
     /// A condition, in brackets if the poller does not stand by it.
-    fn said_by(&self, condition: &Condition) -> String {
-        let said = current(condition, &self.written);
-        match self.doubt.filter(|_| condition.kind == ConditionKind::Observed) {
+    fn said_by(&self, placed: &Placed) -> String {
+        let said = current(placed, &self.written);
+        match self.doubt.filter(|_| placed.condition.kind == ConditionKind::Observed) {
             Some(doubt) => format!("{} ({said})", doubt.as_str()),
             None => said,
         }
@@ -278,7 +277,7 @@ impl Explanation {
         json!({
             "kind": self.kind, "object": self.object, "target": self.target, "document": self.place,
             "asked": self.poll.asked, "answers": self.answers.iter().map(Answer::json).collect::<Vec<_>>(), "observed": observed, "failure": failure, "causes": self.poll.causes, "differs": self.poll.differing,
-            "verdict": self.verdict, "stands": self.stands.iter().map(Condition::to_json).collect::<Vec<_>>(),
+            "verdict": self.verdict, "stands": self.stands.iter().map(|placed| placed.condition.to_json()).collect::<Vec<_>>(),
             "report": self.report, "doubt": self.doubt.map(Doubt::as_str),
             "written": {
                 "driftObserved": self.written.of_condition(ConditionKind::Observed),
@@ -289,16 +288,28 @@ impl Explanation {
     }
 }
 
-/// The poller's condition without its time.
-fn said(verdict: &Verdict) -> Value {
-    let said = verdict.to_condition(None, "");
-    json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message.text()})
+/// The conditions of both programs.
+fn stands(conditions: &Conditions) -> Vec<Placed> {
+    let of = |kind| conditions.placed(kind).cloned();
+    [ConditionKind::Observed, ConditionKind::Corrected].into_iter().filter_map(of).collect()
 }
 
-fn current(condition: &Condition, written: &StatusWrites) -> String {
-    let Condition { kind, status, reason, message, last_transition_time, .. } = condition;
+/// The poller's condition without its time, as it is stored where the present one is.
+fn said(facts: Facts<'_>) -> Value {
+    let Facts { target, object, verdict, .. } = facts;
+    let present = object.conditions.placed(ConditionKind::Observed).map(|placed| placed.generation_place);
+    let place = match target.objects.conditions {
+        ConditionsPlace::Object => present.unwrap_or_default(),
+        ConditionsPlace::Report => GenerationPlace::Tag,
+    };
+    let said = verdict.to_condition(None, "");
+    json!({"status": said.status.as_str(), "reason": said.reason, "message": said.stored_message(place)})
+}
+
+fn current(placed: &Placed, written: &StatusWrites) -> String {
+    let Condition { kind, status, reason, last_transition_time, .. } = &placed.condition;
     let written = written.of_condition(*kind).map(|time| format!(", last written {time}")).unwrap_or_default();
-    let (kind, status, text) = (kind.as_str(), status.as_str(), message.text());
+    let (kind, status, text) = (kind.as_str(), status.as_str(), placed.stored_message());
     format!("{kind} {status}/{reason}: {text} (status since {last_transition_time}{written})")
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod named_objects;
 pub(crate) mod names;
 pub(crate) mod needs;
+pub(crate) mod operators;
 
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{CALL_DEADLINE, CallError, within};

@@ -1,6 +1,8 @@
 //! The kind that a word means, as for kubectl: kind, plural, singular or short name, with an optional group or version
 //! and group.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 /// A kind in one version, as the API server lists it.
@@ -41,6 +43,12 @@ impl ServedKind {
         if self.needs_version {
             return format!("{}.{}.{}", self.plural, self.version, self.group);
         }
+        self.plural_with_group()
+    }
+
+    /// The name of its CustomResourceDefinition.
+    #[must_use]
+    pub(crate) fn plural_with_group(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 }
@@ -49,6 +57,16 @@ impl ServedKind {
 #[must_use]
 pub(crate) fn find_kind<'k>(served: &'k [ServedKind], word: &str) -> Option<&'k ServedKind> {
     served.iter().find(|kind| kind.is_called(word))
+}
+
+/// The names of all kinds that are meant by a word, each in any of its versions.
+#[must_use]
+pub(crate) fn names_of(served: &[ServedKind], word: &str) -> Vec<String> {
+    let is_meant = |kind: &&ServedKind| kind.is_called(word);
+    let mut names: Vec<String> = served.iter().filter(is_meant).map(|kind| kind.plural_with_group()).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
 }
 
 /// Returns true for a CustomResourceDefinition.

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use drift_api::names::{CONTROLLER_MANAGER, GROUP, POLLER_MANAGER};
+use drift_api::names::{CONTROLLER_MANAGER, GROUP, POLLER_MANAGER, REPORT_PLURAL};
 use drift_kube::access::rights::{rights_on, rights_on_reports};
 use drift_kube::access::roles::{Role, roles};
 use drift_kube::access::target_rights::rights_on_secrets;
@@ -39,8 +39,8 @@ const EXAMPLES: &str = "Examples:
 Plurals come from the CustomResourceDefinitions in the files; of kinds that are not defined there, from the cluster.
 Exit codes: 0 printed, 2 the cluster does not say what a kind is called, 3 bad usage or targets";
 
-/// The groups of Events and DriftReports, which the shipped manifests let both programs write everywhere.
-const SHIPPED: [&str; 2] = ["events.k8s.io", GROUP];
+/// The groups and resources of Events and DriftReports, which the shipped manifests let both programs write everywhere.
+const SHIPPED: [(&str, &str); 2] = [("events.k8s.io", "events"), (GROUP, REPORT_PLURAL)];
 
 /// The targets, and the accounts that get the roles.
 #[derive(Clone, Debug, clap::Args)]
@@ -72,6 +72,10 @@ pub(crate) struct RbacSettings {
     /// The controller's ServiceAccount
     #[arg(long, default_value = CONTROLLER_MANAGER, value_name = "NAME")]
     controller_account: String,
+    /// Print no role for the controller, as for the overlay observe-only, which has none. Where a controller runs, it also
+    /// watches the objects of targets that only observe
+    #[arg(long, conflicts_with = "controller_account")]
+    observe_only: bool,
     /// A ServiceAccount that runs check --from-cluster --wait, such as drift-verify: it may list the objects, to see
     /// their verdicts
     #[arg(long, value_name = "NAME")]
@@ -98,10 +102,12 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
     let account = |name: &str| Account { namespace: settings.namespace.clone(), name: name.to_owned() };
-    let mut granted = vec![
-        (account(&settings.poller_account), roles_of(&targets, &kinds, beyond_shipped(poller_needs))),
-        (account(&settings.controller_account), roles_of(&targets, &kinds, beyond_shipped(with_secrets))),
-    ];
+    let mut granted =
+        vec![(account(&settings.poller_account), roles_of(&targets, &kinds, beyond_shipped(poller_needs)))];
+    if !settings.observe_only {
+        let roles = roles_of(&targets, &kinds, beyond_shipped(with_secrets));
+        granted.push((account(&settings.controller_account), roles));
+    }
     let verifier = settings.verify_account.as_ref();
     granted.extend(verifier.map(|name| (account(name), roles_of(&targets, &kinds, verifier_needs))));
     anstream::stdout().write_all(manifests(&settings.name, &granted).as_bytes())?;
@@ -127,7 +133,7 @@ fn beyond_shipped(
 ) -> impl Fn(&Target, &TargetKinds<'_>) -> Vec<Right> {
     move |target, kinds| {
         let mut rights = needs(target, kinds);
-        rights.retain(|right| !SHIPPED.contains(&&*right.group));
+        rights.retain(|right| !SHIPPED.contains(&(&*right.group, &*right.resource)));
         rights
     }
 }

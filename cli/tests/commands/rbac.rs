@@ -187,4 +187,27 @@ fn reports_need_no_right_on_the_status() {
     expected.insert(of_kind("drift-verify", "list"));
     expected.insert(grant("drift-verify", "driftpoller.dev", "driftreports", "list"));
     assert_eq!(grants(&printed), expected);
+    // Without a controller, nobody has its role.
+    let without = [&arguments[..], &["--observe-only"]].concat();
+    let (code, printed, said) = ended(run_in(folder.path(), &without, ""));
+    assert_eq!((code, said.as_str()), (0, ""), "{printed}");
+    expected.retain(|[account, ..]| account != "drift-controller");
+    assert_eq!(grants(&printed), expected);
+}
+
+#[test]
+fn another_kind_in_the_group_of_reports_needs_rights() {
+    let (old, new) = ("apiVersion: demo.driftpoller.dev/v1", "apiVersion: driftpoller.dev/v1");
+    let folder = folder(old, new);
+    let definition =
+        fs::read_to_string(format!("{MANIFESTS}/components/proxies/proxies.demo.driftpoller.dev.yaml")).unwrap();
+    fs::write(folder.path().join("crd.yaml"), definition.replace("demo.driftpoller.dev", "driftpoller.dev")).unwrap();
+    let arguments = ["rbac", "-f", "targets/proxies.yaml", "-f", "crd.yaml"];
+    let (code, printed, said) = ended(run_in(folder.path(), &arguments, ""));
+    assert_eq!((code, said.as_str()), (0, ""), "{printed}");
+    let granted = grants(&printed);
+    for account in ["drift-poller", "drift-controller"] {
+        let watch = [account, "driftpoller.dev", "proxies", "watch"].map(str::to_owned);
+        assert!(granted.contains(&watch), "{printed}");
+    }
 }

@@ -18,6 +18,9 @@ pub use listed::{ListedReports, ReportsUnread, read_report};
 const NOT_INSTALLED: &str =
     "the cluster has no driftreports.driftpoller.dev: apply the CustomResourceDefinition of the installation";
 
+/// The plural of namespaces, by which the API server names a missing one.
+const NAMESPACES: &str = "namespaces";
+
 /// Returns the kind of the reports.
 #[must_use]
 pub fn report_kind() -> ResolvedKind {
@@ -78,10 +81,7 @@ impl ReportClient {
             None => {
                 let whole = self.whole(kind, object, &patch, None)?;
                 let id = report_of(kind, &object.id, "");
-                objects.create(&self.report, &id, &whole, fields).await.map_err(|error| match error {
-                    WriteError::Gone => WriteError::Refused(NOT_INSTALLED.to_owned()),
-                    error => error,
-                })
+                objects.create(&self.report, &id, &whole, fields).await.map_err(not_created)
             }
         };
         Ok(object.clone().with_report(SeenReport::of(written?)))
@@ -132,6 +132,52 @@ fn report_of(kind: &ResolvedKind, id: &ObjectId, uid: &str) -> ObjectId {
     ObjectId { namespace: id.namespace.clone(), name: (&*name).into(), uid: uid.into() }
 }
 
+/// Returns the reason for which a report was not created. Without its namespace, the object of the report is gone too.
+fn not_created(error: CallError) -> WriteError {
+    match &error {
+        CallError::Answered(status) if status.code == 404 => {
+            let lacks_namespace = status.details.as_ref().is_some_and(|details| details.kind == NAMESPACES);
+            if lacks_namespace { WriteError::Gone } else { WriteError::Refused(NOT_INSTALLED.to_owned()) }
+        }
+        _ => error.into(),
+    }
+}
+
 fn moved_if_gone(error: WriteError) -> WriteError {
     if matches!(error, WriteError::Gone) { WriteError::Moved } else { error }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::client::fake_api::{answering, refuse, reply};
+    use drift_api::object::field_paths::FieldPaths;
+    use kube::core::GroupVersionKind;
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn a_missing_namespace_is_not_a_missing_kind() {
+        let kind = GroupVersionKind::gvk("g.example", "v1", "Ox");
+        let kind = ResolvedKind { resource: ApiResource::from_gvk_with_plural(&kind, "oxen"), namespaced: true };
+        let metadata = json!({"namespace": "n", "name": "a", "uid": "u", "resourceVersion": "5"});
+        let object = LeanObject::prune(&json!({"metadata": metadata}), &FieldPaths::default());
+        for (details, expected) in
+            [(json!({"kind": "namespaces", "name": "n"}), "gone"), (json!({}), "refused"), (Value::Null, "refused")]
+        {
+            let (client, log) = answering(move |_| match details.clone() {
+                Value::Null => refuse(404, "NotFound", "the server could not find the requested resource"),
+                details => reply(
+                    404,
+                    &json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound",
+                    "message": "not found", "details": details}),
+                ),
+            });
+            let reports = ReportClient::new(ObjectClient::new(client, "drift-poller"), "drift-system/drift-poller");
+            let patch = || Patch(Vec::new());
+            let written = reports.write(&kind, (&object, &ReportState::default()), patch()).await;
+            assert_eq!(written.unwrap_err().as_label(), expected);
+            assert_eq!(log.lines().len(), 1);
+        }
+    }
 }

@@ -543,6 +543,48 @@ fn a_correction_without_mode_is_a_warning() {
 }
 
 #[test]
+fn what_is_known_of_an_operator_is_a_warning() {
+    let nudge = |annotation: &str| {
+        format!("  correct: {{mode: Correct, nudge: {{annotations: {{{annotation}: \"${{correction}}\"}}}}}}\n")
+    };
+    let (any, flux) = (nudge("a.example/at"), nudge("reconcile.fluxcd.io/requestedAt"));
+    let lost = "writes the whole list of conditions anew at each reconcile, so both are lost each time: write \
+                objects.conditions: Report";
+    let only = "hears no change of the metadata but of the annotation reconcile.fluxcd.io/requestedAt: write that one";
+    let requests = CORRECT.trim_end();
+    for (group, kind, correct, expected) in [
+        ("rabbitmq.com/v1beta1", "Queue", any.as_str(), Some(lost)),
+        ("rabbitmq.com/v1beta1", "Queue, conditions: Report", &any, None),
+        ("rabbitmq.com/v1beta1", "RabbitmqCluster", &any, None),
+        (
+            "rabbitmq.com/v1beta1",
+            "Queue",
+            requests,
+            Some("Report, with correct.nudge or mode: Observe, without publish and"),
+        ),
+        (
+            "sqs.services.k8s.aws/v1alpha1",
+            "Queue",
+            &any,
+            Some("hears no change of the metadata, so a nudge wakes nobody:"),
+        ),
+        ("sqs.services.k8s.aws/v1alpha1", "Queue", "  correct: {mode: Observe}", None),
+        ("source.toolkit.fluxcd.io/v1", "Bucket", &any, Some(only)),
+        ("source.toolkit.fluxcd.io/v1", "Bucket", &flux, None),
+        ("sql.crossplane.io/v1", "Role", &any, None),
+        ("demo.example/v1", "Queue", &any, None),
+    ] {
+        let text = target("t", kind, correct).replacen("demo.example/v1", group, 1);
+        let (names, remarks) = checked(&[("a.yaml", &text)]);
+        assert_eq!(names.len(), 1, "{remarks:?}");
+        let told: Vec<_> =
+            remarks.iter().filter(|one| one.contains("metadata") || one.contains("conditions")).collect();
+        assert_eq!(told.len(), usize::from(expected.is_some()), "{kind} {correct}: {remarks:?}");
+        assert!(told.iter().all(|one| one.contains(expected.unwrap_or_default())), "{told:?}");
+    }
+}
+
+#[test]
 fn a_config_map_for_another_namespace_is_a_warning() {
     let inside = target("a", "A", "").lines().map(|line| format!("    {line}\n")).collect::<String>();
     let map = |namespace: &str| {

@@ -7,6 +7,7 @@ use drift_language::{DeclaredSecret, Destination, HttpCorrect, HttpStep, Problem
 use http::Method;
 
 use crate::check::document::{Document, Remark, Severity};
+use crate::kinds::operators::{Operator, REPLACES_CONDITIONS, Wake};
 
 /// Said of an identity that every object has.
 const ONE_IDENTITY: &str = "no field in which objects differ stands in it, so that all objects have one identity: one of them has the external resource, the \
@@ -74,6 +75,7 @@ const WARNINGS: &[Rule] = &[
     one_identity,
     scope_of_query,
     shared_requests,
+    lost_conditions,
     // What is read and compared.
     aws_traps,
     unobserved,
@@ -81,6 +83,7 @@ const WARNINGS: &[Rule] = &[
     no_mode,
     half,
     incomplete_update,
+    unheard_nudge,
     unmarked_look_up,
     untraceable_create,
     unguarded_create,
@@ -164,6 +167,41 @@ fn aws_traps(checked: &Checked<'_>) -> Vec<Found> {
 fn unobserved(checked: &Checked<'_>) -> Vec<Found> {
     let unobserved = checked.target.unobserved().into_iter();
     unobserved.flat_map(|(key, message)| at(&["spec", "compare", "desired", &key], Some(message))).collect()
+}
+
+/// Conditions on objects whose operator removes them.
+fn lost_conditions(Checked { target, .. }: &Checked<'_>) -> Vec<Found> {
+    let operator = operator_of(target).filter(|one| one.replaces_conditions && !target.objects.keeps_reports());
+    let limits =
+        if target.may_keep_reports() { "" } else { ", with correct.nudge or mode: Observe, without publish and ready" };
+    let said = operator.map(|Operator { name, .. }| {
+        format!("{name} {REPLACES_CONDITIONS}, so both are lost each time: write objects.conditions: Report{limits}")
+    });
+    at(&["spec", "objects", "kind"], said)
+}
+
+/// A nudge that the operator of the objects does not hear.
+fn unheard_nudge(Checked { target, .. }: &Checked<'_>) -> Vec<Found> {
+    let (Some(Destination::Nudge(nudge)), Some(Operator { name, wakes_on, .. })) =
+        (&target.correct.destination, operator_of(target))
+    else {
+        return Vec::new();
+    };
+    let said = match wakes_on {
+        Wake::Any(_) => None,
+        Wake::Only(annotation) if nudge.annotations().any(|one| one == *annotation) => None,
+        Wake::Only(annotation) => {
+            Some(format!("{name} hears no change of the metadata but of the annotation {annotation}: write that one"))
+        }
+        Wake::Never => Some(format!(
+            "{name} hears no change of the metadata, so a nudge wakes nobody: only observe the objects with mode: Observe, without nudge"
+        )),
+    };
+    at(&["spec", "correct", "nudge"], said)
+}
+
+fn operator_of(target: &Target) -> Option<&'static Operator> {
+    Operator::of(target.objects.group(), &target.objects.kind)
 }
 
 fn no_mode(checked: &Checked<'_>) -> Vec<Found> {
@@ -323,6 +361,7 @@ mod tests {
             "a read with only other fields than the `identity`",
             "an update or deletion with only other fields than `identity` and read",
         ],
+        &["conditions on the objects of an operator that replaces the list"],
         &[
             "an `absentWhen` that holds for every 400, or a step that accepts 400 without `refusedWhen`",
             "a host of another AWS region than `region` of `awsSigV4`",
@@ -331,6 +370,7 @@ mod tests {
         &["`correct` without `mode`"],
         &["`update` without `create`, or `create` without `update`"],
         &["an `update` that never writes a key of `desired`"],
+        &["a nudge that the operator does not hear"],
         &["a `create` that begins with a `POST` without `reads`"],
         &["a `create` that stores what a `POST` answers, without a look-up before it"],
         &["a `POST` of `create` without `when` after a look-up that nothing in it uses"],

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::check::document::{Severity, Source, documents_of};
 use crate::check::report::Report;
 use crate::check::written_kinds::{check_with, written_in};
-use crate::draft::address::parse_address;
 use crate::draft::definition::Definition;
 use crate::draft::document::draft;
-use crate::draft::operators::OPERATORS;
+use crate::draft::sample_url::parse_address;
+use crate::kinds::operators::{OPERATORS, Wake};
 
 const DEFINITIONS: &str = include_str!("foreign_kinds.yaml");
 
@@ -24,12 +24,13 @@ struct Sample {
 
 fn queue() -> Sample {
     Sample {
-        kind: "queue",
+        kind: "queue.rabbitmq.com",
         url: "http://rabbit.example:15672/api/queues/%2F/jobs",
         answer: json!({"name": "jobs", "vhost": "/", "durable": true, "auto_delete": false, "type": "quorum", "state": "running"}),
         has: &[
-            "  # - its operator writes the whole list of conditions anew at each reconcile\n",
+            "  # - the RabbitMQ topology operator writes the whole list of conditions anew at each reconcile\n",
             "objects: {apiVersion: rabbitmq.com/v1beta1, kind: Queue, conditions: Report}\n",
+            "      # The same for every object: `api`, `queues`. Write a field in the place of what differs.\n",
             "url: \"http://rabbit.example:15672/api/queues/${self.spec.vhost}/${self.spec.name}\"\n",
             "    # nudge:\n    #   annotations: {drift-nudge: \"drift-${correction}\"}\n",
             "# - spec.rabbitmqClusterReference.name: the answer's name is compared with spec.name\n",
@@ -54,9 +55,16 @@ fn record_set() -> Sample {
             "      HostedZoneId: \"${self.spec.?aliasTarget.?hostedZoneID}\"\n",
             "# - spec.hostedZoneID: the answer has no field of this name\n",
             "# - spec.recordType: the answer has no field of this name. Is it Type?\n",
-            "(ACK), corrects. No nudge wakes it:\n",
+            "By the API group, its operator is AWS Controllers for Kubernetes (ACK), which corrects. No\n",
+            "      # auth: {awsSigV4: {region: CHANGE-ME, service: route53, secretRef: {name: recordsets-read}}}\n",
         ],
-        lacks: &["self.metadata.name", "observedGeneration", "conditions: Report", "does not have: Type"],
+        lacks: &[
+            "self.metadata.name",
+            "observedGeneration",
+            "conditions: Report",
+            "does not have: Type",
+            "method: POST",
+        ],
     }
 }
 
@@ -150,7 +158,7 @@ fn dashboard() -> Sample {
             "      observed: \"${response.body.dashboard}\"\n",
             "    desired:\n      uid: \"${self.spec.?uid}\"\n",
             "# - spec.folderUID: the answer has meta.folderUid, outside of what is compared\n",
-            "# - spec.url: the answer's meta.url is a link that the server makes\n",
+            "# - spec.url: the answer's meta.url seems to be a link that the server makes\n",
         ],
         lacks: &["self.spec.?url", "which the kind does not have", "- spec.uid:"],
     }
@@ -186,6 +194,63 @@ fn application() -> Sample {
     }
 }
 
+fn queue_of_aws() -> Sample {
+    Sample {
+        kind: "queues.sqs.services.k8s.aws",
+        url: "https://sqs.eu-central-1.amazonaws.com/",
+        answer: json!({"Attributes": {"VisibilityTimeout": "30", "DelaySeconds": "0", "QueueArn": "arn:aws:sqs:x"}}),
+        has: &[
+            "kind: Queue}\n",
+            "      # auth: {awsSigV4: {region: eu-central-1, service: sqs, secretRef: {name: queues-read}}}\n      # method: POST\n",
+            "x-amz-target: CHANGE-ME}\n      # body: {CHANGE-ME: \"${self.metadata.name}\"}\n",
+            "url: \"https://sqs.eu-central-1.amazonaws.com/\"\n",
+            "      observed: \"${response.body.Attributes}\"\n",
+            "      VisibilityTimeout: \"${self.spec.?visibilityTimeout}\"\n",
+        ],
+        lacks: &["bearer"],
+    }
+}
+
+fn cluster() -> Sample {
+    Sample {
+        kind: "pg",
+        url: "https://db.example/clusters/acid-minimal?all=1",
+        answer: json!({"teamId": "acid", "numberOfInstances": 2}),
+        has: &[
+            "  # - the kind has in .status fields of type string alone, no list\n",
+            "objects: {apiVersion: acid.zalan.do/v1, kind: postgresql, conditions: Report}\n",
+            "      # The same for every object: `clusters`, `all=1`.",
+            "    # Only reports drift. If an operator corrects these objects,",
+            "# If the kind is yours, its status can keep the conditions. Then remove `conditions: Report`. This replaces the\n",
+            ".schema.openAPIV3Schema.properties:\n#   status:\n",
+        ],
+        lacks: &[],
+    }
+}
+
+/// Keeps a status that it does not declare.
+fn widget() -> Sample {
+    Sample {
+        kind: "widget",
+        url: "https://open.example/widgets/a",
+        answer: json!({"size": 1}),
+        has: &["objects: {apiVersion: open.example/v1, kind: Widget}\n", "mode: Observe\n    # http:\n"],
+        lacks: &["Required:", "subresources", "#   status:"],
+    }
+}
+
+fn widget_without_subresource() -> Sample {
+    Sample {
+        kind: "widget.v2.open.example",
+        has: &[
+            "  # - the kind has no /status subresource\n  objects: {apiVersion: open.example/v2, kind: Widget, conditions: Report}\n",
+            "#   subresources: {status: {}}\n",
+        ],
+        lacks: &["Required:", "#   status:", ".status.conditions"],
+        ..widget()
+    }
+}
+
 fn drafted(sample: &Sample) -> Result<String, String> {
     let definition = Definition::find(&manifests_of(DEFINITIONS), sample.kind, "crds.yaml").unwrap();
     draft(&definition, &sample.answer, Some(&parse_address(sample.url)?))
@@ -214,6 +279,10 @@ fn drafts_for_kinds_of_other_operators_pass_check() {
         dashboard(),
         grant(),
         application(),
+        queue_of_aws(),
+        cluster(),
+        widget(),
+        widget_without_subresource(),
     ];
     for sample in samples {
         let text = drafted(&sample).unwrap();
@@ -225,7 +294,8 @@ fn drafts_for_kinds_of_other_operators_pass_check() {
         }
         assert_eq!(errors_of(&text), Vec::<String>::new(), "{text}");
         let used = with_comments_used(&text);
-        assert!(used.contains("mode: Correct") || text.contains("No nudge") || text.contains("# http:"), "{used}");
+        let is_unwoken = text.replace("\n    # ", " ").contains("No nudge wakes it");
+        assert!(used.contains("mode: Correct") || is_unwoken || text.contains("# http:"), "{used}");
         let errors = errors_of(&used);
         let is_known = errors.iter().all(|error| error.starts_with("CHANGE-ME stands") && used.contains("CHANGE-ME"));
         assert!(is_known, "{errors:?}: {used}");
@@ -271,6 +341,19 @@ fn a_cluster_scoped_kind_without_conditions_cannot_be_watched() {
 }
 
 #[test]
+fn a_name_of_several_kinds_needs_a_group() {
+    for (word, expected) in [
+        ("queue", Some("several kinds are called queue: write queues.rabbitmq.com or queues.sqs.services.k8s.aws")),
+        ("Queue.rabbitmq.com", None),
+        ("queues.v1alpha1.sqs.services.k8s.aws", None),
+        ("widget", None),
+    ] {
+        let said = Definition::find(&manifests_of(DEFINITIONS), word, "crds.yaml").err().map(|error| error.to_string());
+        assert_eq!(said.as_deref(), expected, "{word}");
+    }
+}
+
+#[test]
 fn fields_in_items_of_a_list_are_named() {
     let Sample { kind, url, answer, .. } = dns_endpoint();
     let sample = Sample { kind, url, answer: answer["endpoints"][0].clone(), has: &[], lacks: &[] };
@@ -286,12 +369,14 @@ fn the_page_lists_what_drafts_know_of_operators() {
     for operator in &OPERATORS {
         let row = rows.iter().find(|row| row.contains(operator.name)).copied().unwrap_or_default();
         assert!(
-            row.ends_with(if operator.wakes_on.is_some() { "| yes |" } else { "| no |" }),
+            row.ends_with(if operator.wakes_on == Wake::Never { "| no |" } else { "| yes |" }),
             "{}: {row}",
             operator.name
         );
-        let annotation = operator.wakes_on.unwrap_or_default();
-        assert!(row.contains(annotation) || row.contains("any changed annotation"), "{}: {row}", operator.name);
+        let annotation = operator.wakes_on.annotation().unwrap_or_default();
+        let is_any = matches!(operator.wakes_on, Wake::Any(_));
+        assert_eq!(row.contains("any changed annotation"), is_any, "{}: {row}", operator.name);
+        assert!(is_any || row.contains(annotation), "{}: {row}", operator.name);
         assert_eq!(row.contains("conditions: Report"), operator.replaces_conditions, "{row}");
     }
 }

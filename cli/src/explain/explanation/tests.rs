@@ -1,7 +1,7 @@
 //! Explanations as text and as JSON.
 
 use super::*;
-use drift_api::condition::{ObservedReason, Tag};
+use drift_api::condition::{ObservedReason, Tag, Verdict};
 use drift_api::printable::is_printable;
 use drift_language::fixtures::proxies::{TEXT, object, target};
 
@@ -50,13 +50,44 @@ held        it is paused
         );
 }
 
+fn placed(kind: ConditionKind, entry: &Value) -> Placed {
+    Placed::new(0, Condition::from_json(kind, entry))
+}
+
+#[test]
+fn a_condition_has_its_generation_where_it_is_stored() {
+    let told = |entry: Value| {
+        let target = target(TEXT);
+        let mut object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
+        object.conditions = Conditions::from_status(Some(&json!({"conditions": [entry]})));
+        let verdict =
+            Verdict { reason: ObservedReason::NotCreated, text: "x".into(), tag: Tag::default(), generation: Some(3) };
+        let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
+        let poll = Poll { asked: Vec::new(), observed: Shown::Absent, causes: Vec::new(), differing: Vec::new() };
+        Explanation::new(facts, poll, (Vec::new(), Vec::new())).text(None)
+    };
+    let entry = |message: &str| {
+        json!({"type": "driftObserved", "status": "True", "reason": "NotCreated", "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    };
+    let tagged = told(entry("no [desired 2f0effaa9ac007e4, generation 2]"));
+    assert!(
+        tagged.contains("stands      driftObserved True/NotCreated: no [desired 2f0effaa9ac007e4, generation 2] ("),
+        "{tagged}"
+    );
+    assert!(tagged.contains("generation 3]\n"), "{tagged}");
+    let mut field = entry("no [desired 2f0effaa9ac007e4]");
+    field["observedGeneration"] = json!(2);
+    let field = told(field);
+    assert!(field.contains("no [desired 2f0effaa9ac007e4] (") && !field.contains("generation"), "{field}");
+}
+
 #[test]
 fn a_condition_that_the_poller_does_not_stand_by_is_in_brackets() {
     let mut told = explanation(&[], Shown::Absent).with_doubt(Some(Doubt::Unattested));
     let stands =
         json!({"status": "False", "reason": "InSync", "message": "x", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    told.stands =
-        [ConditionKind::Observed, ConditionKind::Corrected].map(|kind| Condition::from_json(kind, &stands)).into();
+    told.stands = [ConditionKind::Observed, ConditionKind::Corrected].map(|kind| placed(kind, &stands)).into();
     let text = told.text(None);
     let said = |kind: &str| format!("{kind} False/InSync: x (status since 2026-01-01T00:00:00Z)");
     assert!(text.contains(&format!("stands      Unattested ({})", said("driftObserved"))), "{text}");
@@ -69,7 +100,7 @@ fn no_foreign_text_reaches_the_terminal_as_it_is() {
     let foreign = "a\u{1b}[2J\u{9b}2J\u{202e}b";
     let mut told = explanation(&[foreign], Shown::Present(json!({ foreign: foreign })));
     let stands = json!({"reason": foreign, "message": foreign, "lastTransitionTime": foreign});
-    told.stands.push(Condition::from_json(ConditionKind::Observed, &stands));
+    told.stands.push(placed(ConditionKind::Observed, &stands));
     let text = told.text(None).replace('\n', "");
     assert!(text.chars().all(is_printable), "{text:?}");
 }
@@ -121,7 +152,7 @@ fn a_condition_says_when_it_was_last_written() {
     let mut told = explanation(&[], Shown::Absent);
     let since = json!({"status": "True", "reason": "CorrectionApplied", "message": "correction 2",
             "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    told.stands.push(Condition::from_json(ConditionKind::Corrected, &since));
+    told.stands.push(placed(ConditionKind::Corrected, &since));
     let line = "driftCorrected True/CorrectionApplied: correction 2 (status since 2026-01-01T00:00:00Z";
     assert!(told.text(None).contains(&format!("stands      {line})")), "{}", told.text(None));
     let entry = json!({"manager": "drift-controller", "subresource": "status", "time": "2026-01-01T00:02:00Z"});

@@ -133,7 +133,8 @@ impl Condition {
     }
 
     /// Returns the message as it is stored by a kind with this place of the generation.
-    pub(crate) fn stored_message(&self, place: GenerationPlace) -> Cow<'_, str> {
+    #[must_use]
+    pub fn stored_message(&self, place: GenerationPlace) -> Cow<'_, str> {
         self.kind.generation_place(place).stored_message(self.message.text(), self.observed_generation)
     }
 
@@ -206,7 +207,7 @@ pub struct Placed {
     /// The condition itself.
     pub condition: Condition,
     /// The place of its generation in the entry that was read.
-    generation_place: GenerationPlace,
+    pub generation_place: GenerationPlace,
 }
 
 impl Placed {
@@ -217,7 +218,8 @@ impl Placed {
     }
 
     /// Returns the message of the entry as it was read.
-    pub(crate) fn stored_message(&self) -> Cow<'_, str> {
+    #[must_use]
+    pub fn stored_message(&self) -> Cow<'_, str> {
         self.condition.stored_message(self.generation_place)
     }
 }

@@ -202,17 +202,16 @@ impl ObjectClient {
     /// Creates an object of this name. Returns it after the write.
     ///
     /// # Errors
-    /// [`WriteError`]: `Moved` if the name is taken.
+    /// Returns [`CallError`], from the API server's response.
     pub async fn create(
         &self,
         kind: &ResolvedKind,
         id: &ObjectId,
         whole: &Value,
         fields: &FieldPaths,
-    ) -> Result<LeanObject, WriteError> {
+    ) -> Result<LeanObject, CallError> {
         let request = collection_of(kind, id).create(&self.whole_parameters(), whole.to_string().into_bytes());
-        let request = request.map_err(|error| WriteError::Refused(error.to_string()))?;
-        Ok(self.decoded(request, fields).await?)
+        self.decoded(request?, fields).await
     }
 
     /// Tries to create an object of this name as a dry run. Returns the whole resulting object.

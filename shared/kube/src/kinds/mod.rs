@@ -36,7 +36,7 @@ use schema::advice::Advice;
 pub enum KindError {
     /// The cluster does not have it. It may be installed later, so callers retry.
     #[error(
-        "the cluster has no kind {kind} in {api_version}: install its CustomResourceDefinition, or correct objects.apiVersion and objects.kind"
+        "the cluster has no kind {kind} in {api_version}: install its CustomResourceDefinition, or correct objects.apiVersion and objects.kind. Capitals count"
     )]
     Missing {
         /// The version in the target.
@@ -122,6 +122,7 @@ impl ExaminedKind {
         problems.extend(lossy.map(|lossy| lossy.to_string()));
         let (doubts, generation_place) = match target.objects.conditions {
             ConditionsPlace::Object => (schema.doubts(advice), schema.generation_place()),
+            // Of the object's own list, from which conditions are only removed. A report has its own place.
             ConditionsPlace::Report => (Vec::new(), GenerationPlace::Field),
         };
         Self { kind, generation_place, problems, doubts, unknown, stored, document }

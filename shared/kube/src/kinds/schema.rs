@@ -4,12 +4,14 @@
 //! change. The target is rejected instead, with the addition to the CRD and its place. Pure.
 
 pub(super) mod advice;
+mod combinations;
 
 use kube::core::ApiResource;
 use regex_automata::meta::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::advice::{Advice, Problem, REPORT};
+use self::combinations::{excluding, excluding_whole};
 use crate::client::ResolvedKind;
 use drift_api::condition::{
     ConditionStatus, CorrectedReason, GenerationPlace, MAX_GENERATION_BYTES, MAX_MESSAGE_BYTES, ObservedReason,
@@ -29,8 +31,11 @@ const FIELDS: [(&str, &str); 6] = [
 /// The field that the tag can replace.
 const GENERATION: &str = "observedGeneration";
 
-/// Path of the list of conditions in the schema of a kind's version.
-const CONDITIONS: &str = ".properties.status.properties.conditions";
+/// Path of the status in the schema of a kind's version.
+const STATUS: &str = ".properties.status";
+
+/// The field of the list of conditions.
+const CONDITIONS: &str = "conditions";
 
 /// The conditions of both programs.
 const OWN_CONDITIONS: u64 = 2;
@@ -41,6 +46,22 @@ const MESSAGES: [&str; 3] = [
     "1 field differs: /size desired 2, observed \"x\" [desired 2f0effaa9ac007e4]",
     "correction 1, owns \"web\": created [scope f1ad3af3]",
 ];
+
+/// Conditions of both programs in each status.
+fn sample_conditions(has_generation: bool) -> Vec<Value> {
+    let words =
+        [(DRIFT_OBSERVED, ObservedReason::InSync.as_str()), (DRIFT_CORRECTED, CorrectedReason::ALL[0].as_str())];
+    let all = words.into_iter().flat_map(|of_type| words_of("status").into_iter().map(move |status| (of_type, status)));
+    all.map(|((kind, reason), status)| {
+        let mut one = json!({"type": kind, "status": status, "reason": reason, "message": MESSAGES[0],
+            "lastTransitionTime": "2026-11-24T19:41:03Z"});
+        if has_generation {
+            one[GENERATION] = 1.into();
+        }
+        one
+    })
+    .collect()
+}
 
 /// Fields that every object has, regardless of its schema.
 pub(super) const OF_EVERY_OBJECT: &[&str] = &["apiVersion", "kind", "metadata"];
@@ -55,8 +76,22 @@ pub fn lost_field(kind: &ResolvedKind, field: &str) -> Option<String> {
     let (_, wanted) = FIELDS.iter().find(|(known, _)| *known == field)?;
     let schema = Schema { document: &Value::Null, kind };
     let problem = format!("loses the field {field} of a condition that is written");
-    let place = format!("{CONDITIONS}.items.properties");
+    let place = format!("{STATUS}.properties.{CONDITIONS}.items.properties");
     Some(schema.say(&problem, &format!("{field}: {{type: {wanted}}}"), &place).sentence(Advice::default()))
+}
+
+/// The part of a field that the API server keeps in an object.
+#[derive(Clone, Copy, Debug)]
+enum Kept<'a> {
+    /// The part with this schema: that of the field, or the one of all fields without their own.
+    By(&'a Value),
+    /// The whole value.
+    Whole,
+    /// A value that is no object. Below `additionalProperties: true`, pruning empties objects, also those of a list
+    /// (`prune` of k8s.io/apiextensions-apiserver).
+    Scalar,
+    /// Nothing.
+    Nothing,
 }
 
 /// A schema document, and the kind to find in it.
@@ -97,7 +132,11 @@ impl<'a> Schema<'a> {
 
     /// Returns the place of the generation in the conditions: the tag if their items cannot have its field.
     pub(super) fn generation_place(&self) -> GenerationPlace {
-        let conditions = self.of_kind().and_then(|root| self.property(self.property(root, "status")?, "conditions"));
+        let by = |schema: &'a Value, field: &str| match self.kept(schema, field) {
+            Kept::By(schema) => Some(schema),
+            _ => None,
+        };
+        let conditions = self.of_kind().and_then(|root| by(by(root, "status")?, CONDITIONS));
         let items = conditions.and_then(|conditions| conditions.get("items")).map(|items| self.resolve(items));
         let lacks = items.is_some_and(|items| self.lacks(items, GENERATION));
         if lacks { GenerationPlace::Tag } else { GenerationPlace::Field }
@@ -105,7 +144,22 @@ impl<'a> Schema<'a> {
 
     /// Returns true if an object with this schema cannot have the field.
     fn lacks(&self, schema: &'a Value, field: &str) -> bool {
-        self.property(schema, field).is_none() && !keeps_everything(schema)
+        matches!(self.kept(schema, field), Kept::Nothing)
+    }
+
+    /// Returns the part of a field that an object with this schema can have.
+    fn kept(&self, schema: &'a Value, field: &str) -> Kept<'a> {
+        let more = schema.get("additionalProperties");
+        match (self.property(schema, field), more) {
+            (Some(declared), _) => Kept::By(declared),
+            (None, Some(Value::Object(of_all))) if !of_all.is_empty() => {
+                more.map_or(Kept::Whole, |of_all| Kept::By(self.resolve(of_all)))
+            }
+            (None, _) if preserves(schema) => Kept::Whole,
+            (None, Some(Value::Bool(true))) => Kept::Scalar,
+            (None, Some(Value::Object(_))) => Kept::Whole,
+            (None, _) => Kept::Nothing,
+        }
     }
 
     /// Returns a problem, what to add, and the place below the version's schema in the CRD.
@@ -131,19 +185,24 @@ impl<'a> Schema<'a> {
     /// Says that the API server refuses a status without fields that other writers set.
     fn required_status(&self, root: &'a Value) -> Option<String> {
         let status = self.property(root, "status")?;
-        let required = status.get("required").and_then(Value::as_array)?.iter().filter_map(Value::as_str);
+        let required = status.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         let has_default =
             |field: &str| self.property(status, field).is_some_and(|schema| schema.get("default").is_some());
-        let foreign: Vec<_> = required.filter(|field| *field != "conditions" && !has_default(field)).collect();
-        (!foreign.is_empty()).then(|| {
-            format!(
-                "{} requires {} in .status: until another writer has set them, the API server refuses each verdict of an object (Event \
-                 WriteRefused). If nothing sets them, remove them at {}",
-                self.name(),
-                foreign.join(", "),
-                self.place(".properties.status.required")
-            )
-        })
+        let foreign: Vec<_> = required.filter(|field| *field != CONDITIONS && !has_default(field)).collect();
+        let alone = || sample_conditions(true).into_iter().map(|one| json!({CONDITIONS: [one]}));
+        let (what, instead, key) = match foreign.is_empty() {
+            false => (format!("requires {} in .status", foreign.join(", ")), "remove them", "required"),
+            true => {
+                let key = alone().find_map(|alone| excluding_whole(status, &alone))?;
+                (format!("takes no .status with conditions alone, by its {key}"), "correct it", key)
+            }
+        };
+        Some(format!(
+            "{} {what}: until another writer has set its fields, the API server refuses each verdict of an object (Event \
+             WriteRefused). If nothing sets them, {instead} at {}",
+            self.name(),
+            self.place(&format!("{STATUS}.{key}"))
+        ))
     }
 
     fn has_status_subresource(&self) -> bool {
@@ -192,66 +251,105 @@ impl<'a> Schema<'a> {
     }
 
     fn condition_problems(&self, root: &'a Value, advice: Advice) -> Vec<Problem> {
-        if keeps_everything(root) && root.pointer("/properties/status").is_none() {
+        let status = match self.kept(root, "status") {
+            Kept::Whole => return Vec::new(),
+            Kept::By(status) => status,
+            Kept::Scalar | Kept::Nothing => {
+                return vec![self.say("has no .status", "a status with a list of conditions", ".properties")];
+            }
+        };
+        if let Some(other) = type_of(status).filter(|is| *is != "object") {
+            return vec![self.say(&format!("has a .status of type {other}"), "type: object", STATUS)];
+        }
+        let declare = "declare a list of conditions in properties, in the place of additionalProperties,";
+        let conditions = match self.kept(status, CONDITIONS) {
+            Kept::Whole => return Vec::new(),
+            Kept::By(conditions) => conditions,
+            Kept::Scalar => {
+                return vec![self.say_how("keeps no fields of conditions in .status", declare, STATUS)];
+            }
+            Kept::Nothing => {
+                let place = format!("{STATUS}.properties");
+                return vec![self.say("has no .status.conditions", "a list of conditions", &place)];
+            }
+        };
+        let place = self.place_of_conditions(status);
+        let kind = type_of(conditions);
+        if kind.is_none() && preserves(conditions) {
             return Vec::new();
         }
-        let Some(status) = self.property(root, "status") else {
-            return vec![self.say("has no .status", "a status with a list of conditions", ".properties")];
-        };
-        let Some(conditions) = self.property(status, "conditions") else {
-            if keeps_everything(status) {
-                return Vec::new();
-            }
-            return vec![self.say(
-                "has no .status.conditions",
-                "a list of conditions",
-                ".properties.status.properties",
-            )];
-        };
-        if conditions.get("type").and_then(Value::as_str) != Some("array") {
-            if keeps_everything(conditions) && conditions.get("type").is_none() {
-                return Vec::new();
-            }
-            return vec![self.say("has a .status.conditions that is no list", "type: array", CONDITIONS)];
+        if kind != Some("array") {
+            return match self.property(status, CONDITIONS) {
+                Some(_) => vec![self.say("has a .status.conditions that is no list", "type: array", &place)],
+                None => {
+                    let problem = format!("has in .status fields of type {} alone, no list", kind.unwrap_or("object"));
+                    vec![self.say_how(&problem, declare, STATUS)]
+                }
+            };
         }
         let most = conditions.get("maxItems").and_then(Value::as_u64).filter(|most| *most < OWN_CONDITIONS);
         let too_few = most.map(|most| {
             let problem =
                 format!("allows {most} of the {OWN_CONDITIONS} conditions of the programs in .status.conditions");
             let mend = format!("raise maxItems to {OWN_CONDITIONS}, or more if there are other writers,");
-            self.say_how(&problem, &mend, CONDITIONS)
+            self.say_how(&problem, &mend, &place)
         });
         let items = self.resolve(conditions.get("items").unwrap_or(&Value::Null));
-        too_few.into_iter().chain(self.item_problems(items, &format!("{CONDITIONS}.items"), advice)).collect()
+        let mut problems: Vec<Problem> = too_few.into_iter().collect();
+        problems.extend(self.item_problems(items, &format!("{place}.items"), advice));
+        // A field that is too narrow is said on its own.
+        if problems.is_empty() {
+            problems.extend(self.combination_problem(conditions, &place));
+        }
+        problems
+    }
+
+    /// Returns the place of the schema of the conditions below the version's schema.
+    fn place_of_conditions(&self, status: &Value) -> String {
+        let own = status.get("properties").is_some_and(|fields| fields.get(CONDITIONS).is_some());
+        if own { format!("{STATUS}.properties.{CONDITIONS}") } else { format!("{STATUS}.additionalProperties") }
+    }
+
+    /// Returns the problem if `allOf`, `anyOf`, `oneOf` or `not` excludes a condition of the programs.
+    fn combination_problem(&self, conditions: &'a Value, place: &str) -> Option<Problem> {
+        let items = self.resolve(conditions.get("items").unwrap_or(&Value::Null));
+        let samples = sample_conditions(!self.lacks(items, GENERATION));
+        let excluding = |one: &Value| {
+            let of_list = excluding(conditions, &json!([one]));
+            of_list.or_else(|| excluding(items, one).map(|key| format!(".items{key}")))
+        };
+        let key = samples.iter().find_map(excluding)?;
+        let problem = format!("does not take a condition of the programs in .status.conditions, by its {}", &key[1..]);
+        Some(self.say_how(&problem, "correct it", &format!("{place}{key}")))
     }
 
     fn item_problems(&self, items: &'a Value, place: &str, advice: Advice) -> Vec<Problem> {
         let is_tagged = self.lacks(items, GENERATION);
         let mut problems = Vec::new();
         for (field, wanted) in FIELDS {
-            let declared = self.property(items, field);
-            let is = declared.and_then(|schema| schema.get("type")).and_then(Value::as_str);
             let addition = format!("{field}: {{type: {wanted}}}");
             let place = format!("{place}.properties");
-            match (declared, is) {
-                (None, _) if keeps_everything(items) => {}
-                (None, _) if field == GENERATION && advice.about_generation().is_none() => {}
-                (None, _) => {
+            match self.kept(items, field) {
+                Kept::Whole | Kept::Scalar => {}
+                Kept::Nothing if field == GENERATION && advice.about_generation().is_none() => {}
+                Kept::Nothing => {
                     let problem = format!("has no field {field} in the items of .status.conditions");
                     let instead = advice.about_generation().filter(|_| field == GENERATION);
                     problems.push(Problem { instead, ..self.say(&problem, &addition, &place) });
                 }
-                (Some(_), Some(is)) if is != wanted => {
-                    let problem = format!("has a field {field} of type {is} in the items of .status.conditions");
-                    problems.push(self.say(&problem, &addition, &place));
-                }
-                (Some(schema), _) => {
-                    problems.extend(self.narrowness((field, is_tagged), schema, &format!("{place}.{field}")));
-                }
+                Kept::By(schema) => match type_of(schema).filter(|is| *is != wanted) {
+                    Some(is) => {
+                        let problem = format!("has a field {field} of type {is} in the items of .status.conditions");
+                        problems.push(self.say(&problem, &addition, &place));
+                    }
+                    None => problems.extend(self.narrowness((field, is_tagged), schema, &format!("{place}.{field}"))),
+                },
             }
         }
+        let is_written =
+            |field: &str| FIELDS.iter().any(|(ours, _)| *ours == field) && !(is_tagged && field == GENERATION);
         let required = items.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        let foreign: Vec<_> = required.filter(|field| FIELDS.iter().all(|(ours, _)| ours != field)).collect();
+        let foreign: Vec<_> = required.filter(|field| !is_written(field)).collect();
         if !foreign.is_empty() {
             let fields = foreign.join(", ");
             let problem =
@@ -306,7 +404,7 @@ impl<'a> Schema<'a> {
     pub(super) fn declares_all(schema: &Value) -> bool {
         let is_object = schema.get("properties").is_some() || schema.get("type").is_some_and(|kind| kind == "object");
         let is_embedded = schema.get("x-kubernetes-embedded-resource").is_some_and(|embedded| *embedded == true);
-        is_object && !is_embedded && !keeps_everything(schema)
+        is_object && !is_embedded && !takes_more(schema)
     }
 
     /// Returns the schema of a field, if it is declared.
@@ -344,10 +442,18 @@ fn words_of(field: &str) -> Vec<&'static str> {
     }
 }
 
-/// Returns true if the API server keeps fields that the schema does not declare.
-fn keeps_everything(schema: &Value) -> bool {
-    let preserves = schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool);
-    preserves == Some(true) || schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false))
+/// Returns true if an object with this schema can have fields that it does not declare.
+fn takes_more(schema: &Value) -> bool {
+    preserves(schema) || schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false))
+}
+
+/// Returns true if the API server keeps undeclared fields as they are.
+fn preserves(schema: &Value) -> bool {
+    schema.get("x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool) == Some(true)
+}
+
+fn type_of(schema: &Value) -> Option<&str> {
+    schema.get("type").and_then(Value::as_str)
 }
 
 #[cfg(test)]

@@ -258,6 +258,7 @@ mod tests {
             ("g.example/v2", "Ox", true),
             ("g.example/v1", "Cow", true),
             ("g.example/v1", "Oxs", true),
+            ("g.example/v1", "ox", true),
             ("other.example/v1", "Ow", true),
             ("other.example/v1", "Ox", true),
             ("notk8s.io/v1", "Ox", true),
@@ -277,7 +278,7 @@ mod tests {
             assert_eq!(lacks(&kinds), Some(expected), "{version} {kind}");
             assert_eq!(lacks(&WrittenKinds::default()), Some(false), "{version} {kind}");
             let question = parse_document(&name, &text).ok().map(|target| kinds.question(&target.objects));
-            let expected = if kind == "Oxs" { ": did you mean `Ox`?" } else { "" };
+            let expected = if matches!(kind, "Oxs" | "ox") { ": did you mean `Ox`?" } else { "" };
             assert_eq!(question.as_deref(), Some(expected), "{version} {kind}");
         }
     }

@@ -85,6 +85,11 @@ impl NudgeCorrect {
         expressions_of(|visit| self.visit_parts(visit), |_| true).reads(CORRECTION)
     }
 
+    /// The annotations that it writes.
+    pub fn annotations(&self) -> impl Iterator<Item = &str> {
+        self.annotations.iter().map(|mark| mark.name.as_str())
+    }
+
     /// The labels that it writes.
     fn labels(&self) -> impl Iterator<Item = &str> {
         self.labels.iter().map(|mark| mark.name.as_str())

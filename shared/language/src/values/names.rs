@@ -51,11 +51,9 @@ pub(crate) fn is_data_key(text: &str) -> bool {
     !text.is_empty() && text.len() <= 253 && text != "." && text != ".." && text.chars().all(is_part)
 }
 
-/// Accepts a kind: an identifier that begins with a capital.
+/// Accepts a kind as the API server does: in lower case, a DNS-1035 label. Most begin with a capital, some do not.
 pub(crate) fn is_kind(text: &str) -> bool {
-    text.len() <= 63
-        && text.starts_with(|character: char| character.is_ascii_uppercase())
-        && text.chars().all(|character| character.is_ascii_alphanumeric())
+    is_dns_label(&text.to_ascii_lowercase()) && text.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
 /// Accepts `v1` or `group/version`.
@@ -63,5 +61,20 @@ pub(crate) fn is_api_version(text: &str) -> bool {
     match text.split_once('/') {
         Some((group, version)) => is_dns_subdomain(group) && is_dns_label(version),
         None => is_dns_label(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_what_the_api_server_takes() {
+        let (longest, longer) = ("K".repeat(63), "K".repeat(64));
+        let kinds = ["Proxy", "postgresql", "OperatorConfiguration", "kEY-value2", "V", "a-b", "X509", &longest];
+        let others = ["", "-a", "A-", "1a", "a_b", "a.b", "a b", "Ä", "\u{212a}", "proxies/status", &longer];
+        for (words, expected) in [(&kinds[..], true), (&others[..], false)] {
+            words.iter().for_each(|word| assert_eq!(is_kind(word), expected, "{word}"));
+        }
     }
 }

@@ -307,3 +307,115 @@ fn a_lost_field_is_told_with_the_line_to_add() {
     );
     assert_eq!(lost_field(&kind(), "other"), None);
 }
+
+#[test]
+fn each_form_of_a_status_takes_the_conditions_or_says_why_not() {
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let text = json!({"type": "string"});
+    let object = |more: Value| {
+        let mut schema = json!({"type": "object"});
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let list = |more: Value| {
+        let mut schema = status(&items());
+        schema["properties"]["conditions"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let with = |more: Value| {
+        let mut schema = status(&items());
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let item = |field: &str, schema: Value| {
+        let mut items = items();
+        items["properties"][field] = schema;
+        status(&items)
+    };
+    let of_items = |more: Value| {
+        let mut items = items();
+        items.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        status(&items)
+    };
+    let ready = json!({"properties": {"type": {"enum": ["Ready"]}}});
+    let no = "has no .status.conditions";
+    for (schema, expected) in [
+        // The status.
+        (open.clone(), ""),
+        (text.clone(), "has a .status of type string: add type: object"),
+        (json!({"type": "object"}), no),
+        (object(json!({"properties": {"phase": text}})), no),
+        (object(json!({"properties": {"phase": text}, "x-kubernetes-preserve-unknown-fields": true})), ""),
+        (object(json!({"additionalProperties": false})), no),
+        (object(json!({"additionalProperties": true})), "keeps no fields of conditions in .status: declare a list"),
+        (
+            object(json!({"additionalProperties": text})),
+            "has in .status fields of type string alone, no list: declare a list of conditions in properties, in the place",
+        ),
+        (
+            object(json!({"additionalProperties": {"type": "object", "properties": {"a": text}}})),
+            "fields of type object alone",
+        ),
+        (object(json!({"additionalProperties": open})), "fields of type object alone"),
+        (object(json!({"additionalProperties": {"x-kubernetes-preserve-unknown-fields": true}})), ""),
+        (object(json!({"additionalProperties": {"type": "array", "items": text}})), "has no field type in the items"),
+        (object(json!({"additionalProperties": {"type": "array", "items": items()}})), ""),
+        (with(json!({"required": ["phase"]})), "requires phase in .status: until another writer"),
+        (with(json!({"required": ["conditions"]})), ""),
+        (
+            with(json!({"oneOf": [{"required": ["ready"]}, {"required": ["failed"]}]})),
+            "takes no .status with conditions alone, by its oneOf",
+        ),
+        (with(json!({"anyOf": [{"required": ["ready"]}, {"required": ["conditions"]}]})), ""),
+        (with(json!({"minProperties": 2})), "takes no .status with conditions alone, by its minProperties"),
+        // The list.
+        (object(json!({"properties": {"conditions": text}})), "has a .status.conditions that is no list"),
+        (
+            object(json!({"properties": {"conditions": object(json!({"additionalProperties": items()}))}})),
+            "that is no list",
+        ),
+        (object(json!({"properties": {"conditions": {"x-kubernetes-preserve-unknown-fields": true}}})), ""),
+        (object(json!({"properties": {"conditions": {"additionalProperties": true}}})), "that is no list"),
+        (list(json!({"maxItems": 1})), "allows 1 of the 2 conditions"),
+        (list(json!({"maxItems": 8})), ""),
+        (list(json!({"not": {"items": ready}})), ""),
+        (list(json!({"items": text})), "has no field type in the items"),
+        // Its items.
+        (status(&open), ""),
+        (status(&object(json!({"additionalProperties": true}))), ""),
+        (status(&object(json!({"additionalProperties": text}))), "has a field observedGeneration of type string"),
+        (of_items(json!({"required": ["type", "severity"]})), "requires severity in the items"),
+        (
+            of_items(json!({"oneOf": [ready, {"properties": {"type": {"enum": ["Stalled"]}}}]})),
+            "condition of the programs in .status.conditions, by its items.oneOf: correct it at .spec.versions[name=v1]",
+        ),
+        (of_items(json!({"anyOf": [ready, {"required": ["observedGeneration"]}]})), ""),
+        (of_items(json!({"not": {"required": ["lastTransitionTime"]}})), "by its items.not"),
+        (
+            item("type", json!({"type": "string", "enum": ["Ready"]})),
+            "does not take driftObserved, driftCorrected as type",
+        ),
+        (
+            item("reason", json!({"type": "string", "allOf": [{"pattern": "^[A-Z]"}, {"maxLength": 4}]})),
+            "by its items.properties.reason.allOf",
+        ),
+        (item("message", json!({"type": "integer"})), "has a field message of type integer"),
+    ] {
+        let document = document(&schema);
+        let schema_of_kind = Schema { document: &document, kind: &kind() };
+        let mut said = schema_of_kind.problems(Advice::default());
+        said.extend(schema_of_kind.doubts(Advice::default()));
+        let said = said.join("; ");
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{schema}: {said}");
+    }
+}
+
+#[test]
+fn a_generation_that_is_required_and_not_declared_is_foreign() {
+    let mut tagged = items();
+    tagged["properties"].as_object_mut().unwrap().remove("observedGeneration");
+    tagged["required"] = json!(["type", "observedGeneration"]);
+    let document = document(&status(&tagged));
+    let said = Schema { document: &document, kind: &kind() }.problems(OBSERVES).join("; ");
+    assert!(said.contains("requires observedGeneration in the items"), "{said}");
+}
