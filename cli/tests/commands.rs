@@ -8,6 +8,8 @@ mod answers;
 mod completions;
 #[path = "commands/draft.rs"]
 mod draft;
+#[path = "commands/fake_api.rs"]
+mod fake_api;
 #[path = "commands/kinds.rs"]
 mod kinds;
 #[path = "commands/mistakes.rs"]
@@ -16,6 +18,8 @@ mod mistakes;
 mod rbac;
 #[path = "commands/reports.rs"]
 mod reports;
+#[path = "commands/requests.rs"]
+mod requests;
 #[path = "commands/terminal.rs"]
 mod terminal;
 

@@ -81,7 +81,7 @@ mod tests {
             (&[], "un", &["unsuspend"]),
             (&["get"], "--dr", &["--drifted"]),
             (&["--log-level", "get", "get"], "--unk", &["--unknown"]),
-            (&["get", "-o"], "", &["table", "wide", "json", "yaml", "name"]),
+            (&["get", "-o"], "", &["table", "wide", "json", "yaml", "name", "jsonpath="]),
             (&["get", "-A", "--output"], "w", &["wide"]),
             (&["completions"], "", &["bash", "zsh", "fish"]),
             // Files, or what only the cluster knows.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::answers::Answer;
 use super::deleting::Deletion;
 use super::facts::{Facts, action};
+use crate::targets::known::UNKNOWN_TARGET;
 use crate::targets::status_writes::StatusWrites;
 use drift_api::printable::printable;
 use drift_poller::engine::object::deletion::ending_of;
@@ -109,19 +110,14 @@ impl Explanation {
 
     /// Explains an object of a target whose active text is not known, by its conditions alone.
     #[must_use]
-    pub(crate) fn unread((target, trouble): (&str, String), kind: &str, object: &LeanObject) -> Self {
+    pub(crate) fn unread(doubt: String, kind: &str, object: &LeanObject) -> Self {
         let conditions = &object.conditions;
         Self {
             kind: kind.to_owned(),
             object: object.id.to_string(),
-            target: target.to_owned(),
-            place: "its last good text".to_owned(),
-            poll: Poll {
-                asked: Vec::new(),
-                observed: Shown::Failed(trouble),
-                causes: Vec::new(),
-                differing: Vec::new(),
-            },
+            target: UNKNOWN_TARGET.to_owned(),
+            place: "no known text selects it".to_owned(),
+            poll: Poll { asked: Vec::new(), observed: Shown::Failed(doubt), causes: Vec::new(), differing: Vec::new() },
             status: ConditionStatus::Unknown,
             verdict: Value::Null,
             stands: stands(conditions),
@@ -131,7 +127,7 @@ impl Explanation {
             deletion: Deletion::of(object, None),
             action: None,
             steps: Vec::new(),
-            held: vec!["by what that text says; where you have it, -f FILE explains by it".to_owned()],
+            held: vec!["by what its text says; where you have it, -f FILE explains by it".to_owned()],
             tried: None,
             answers: Vec::new(),
         }

@@ -36,7 +36,7 @@ use crate::check::{TriedFiles, read_tried};
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::named_objects::one_object;
-use crate::targets::known::{KnownTarget, LiveTargets, UNKNOWN_TARGET, ambiguity};
+use crate::targets::known::LiveTargets;
 use crate::targets::session::Session;
 use crate::targets::{FoundObject, find_object};
 use answer_files::try_files;
@@ -216,16 +216,9 @@ async fn explain(
     };
     let place = (settings.place.namespace(client), name);
     let FoundObject { target, kind, object, report, written } = find_object(client, &live, kind, place).await?;
-    let target = match target {
-        KnownTarget::Text(target) => target,
-        KnownTarget::LastGood(target) => {
-            let told = (target.name.as_str(), target.trouble.clone());
-            return Ok(Explanation::unread(told, &kind, &object).with_writes(written));
-        }
-        KnownTarget::OneOf(targets) => {
-            let told = (UNKNOWN_TARGET, ambiguity(&targets));
-            return Ok(Explanation::unread(told, &kind, &object).with_writes(written));
-        }
+    let target = match target.into_text() {
+        Ok(target) => target,
+        Err(doubt) => return Ok(Explanation::unread(doubt, &kind, &object).with_writes(written)),
     };
     if settings.show_answer && !matches!(target.read.source, Source::Http(_)) {
         return Err(CommandError::BadUsage("--show-answer shows answers of read.http alone".to_owned()));

@@ -40,10 +40,11 @@ impl Columns {
     }
 }
 
-/// The lines of a table; `paint` gives each cell, padded already, its colours by column and text.
-pub(crate) fn table(heads: &[&str], rows: &[Vec<String>], paint: impl Fn(usize, String) -> String) -> String {
-    let columns = Columns::of(heads, rows);
-    let mut lines = columns.line(heads, |_, head| head);
+/// The lines of a table, with or without heads; `paint` gives each cell, padded already, its colours by column and text.
+pub(crate) fn table(heads: Option<&[&str]>, rows: &[Vec<String>], paint: impl Fn(usize, String) -> String) -> String {
+    let none = rows.first().map(|row| vec![""; row.len()]).unwrap_or_default();
+    let columns = Columns::of(heads.unwrap_or(&none), rows);
+    let mut lines = heads.map(|heads| columns.line(heads, |_, head| head)).unwrap_or_default();
     lines.extend(rows.iter().map(|row| columns.line(row, &paint)));
     lines
 }
@@ -57,7 +58,7 @@ mod tests {
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         let rows = [row(["ä", "longer", "x"]), row(["a-name", "b", "y z"])];
         let heads = ["NAME", "B", "C"];
-        let painted = table(&heads, &rows, |column, text| if column == 1 { format!("<{text}>") } else { text });
+        let painted = table(Some(&heads), &rows, |column, text| if column == 1 { format!("<{text}>") } else { text });
         assert_eq!(painted, "NAME     B        C\nä        <longer   >x\na-name   <b        >y z\n");
         let mut columns = Columns::of(&heads, &rows);
         let later = row(["a-longer-name", "b", "z"]);

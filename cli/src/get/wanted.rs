@@ -1,37 +1,33 @@
 //! The rows that a command line asks for, and the sentence in their place if there are none.
 
-use std::collections::BTreeSet;
-
 use drift_api::condition::ConditionStatus;
+use drift_poller::engine::object::overview::Next;
 
 use super::rows::Row;
 
-/// The rows that are asked for: by name, and by status. Both statuses together mean either.
-#[derive(Clone, Debug, Default)]
+/// The rows that are asked for, by status and by hold. Both statuses together mean either.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
     /// Only drifted objects.
     pub(crate) drifted: bool,
     /// Only objects whose status is unknown.
     pub(crate) unknown: bool,
-    /// Only objects of these names; of any name if empty.
-    pub(crate) names: BTreeSet<String>,
+    /// Of these only objects that something holds.
+    pub(crate) held: bool,
 }
 
 impl Wanted {
-    /// Returns the first of the names that no row has.
-    #[must_use]
-    pub(crate) fn missing_in(&self, rows: &[Row]) -> Option<&str> {
-        self.names.iter().find(|name| rows.iter().all(|row| row.name != **name)).map(String::as_str)
-    }
-
     /// The sentence in the place of a table if none of the rows that were found is asked for.
     #[must_use]
     pub(crate) fn nothing_of(&self, found: &[Row], namespace: Option<&str>) -> String {
         let what = match (self.drifted, self.unknown) {
             (true, false) => "nothing drifted",
             (false, true) => "nothing is unknown",
-            _ => "nothing drifted or is unknown",
+            (false, false) => "nothing is held",
+            (true, true) => "nothing drifted or is unknown",
         };
+        let what =
+            if self.held && (self.drifted || self.unknown) { format!("{what} and is held") } else { what.to_owned() };
         match namespace {
             _ if !found.is_empty() => format!("{what}: {}", counts(found)),
             Some(namespace) => format!("no objects found in {namespace} (-A lists all namespaces)"),
@@ -43,7 +39,7 @@ impl Wanted {
     #[must_use]
     pub(crate) fn wants(&self, row: &Row) -> bool {
         match row.status() {
-            _ if !self.names.is_empty() && !self.names.contains(&row.name) => false,
+            _ if self.held && !is_held(row) => false,
             _ if !self.drifted && !self.unknown => true,
             Some(ConditionStatus::True) => self.drifted,
             Some(ConditionStatus::Unknown) => self.unknown,
@@ -52,9 +48,15 @@ impl Wanted {
     }
 }
 
+/// Returns true if something but a poll has to happen before a correction, a deletion or a verdict can follow.
+fn is_held(row: &Row) -> bool {
+    let is_by_object = row.next.sentence().is_some() && row.next != Next::Verification;
+    row.hold.is_some() || (is_by_object && !row.unread)
+}
+
 /// The wanted rows by namespace, kind and name, without duplicates of objects that two targets select.
 #[must_use]
-pub(crate) fn arrange(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
+pub(crate) fn arrange(mut rows: Vec<Row>, wanted: Wanted) -> Vec<Row> {
     rows.retain(|row| wanted.wants(row));
     let place = |row: &Row| (row.namespace.clone(), row.kind.clone(), row.api_version.clone(), row.name.clone());
     rows.sort_by_cached_key(|row| (place(row), row.target.clone()));

@@ -13,13 +13,14 @@ use tokio::sync::mpsc;
 
 use super::changes::{Followed, RowKey};
 use super::listed_targets::ListedTargets;
-use super::rendering::{FollowedList, GetOutput};
+use super::rendering::{FollowedList, Layout};
 use super::rows::Row;
 use super::wanted::{Wanted, arrange};
 use crate::cluster::selected_namespaces;
 use crate::ending::CommandError;
 use crate::targets::KnownKind;
-use crate::targets::reports::with_its_conditions;
+use crate::targets::collections::{Collection, collections};
+use crate::targets::reports::{reduced, with_its_conditions};
 use followed_reports::FollowedReports;
 
 /// Changes that may wait to be printed: a page of a list. The watch waits then, as for any slow reader.
@@ -32,25 +33,20 @@ const WAITING_CHANGES: usize = 500;
 pub(super) async fn watch(
     client: &kube::Client,
     listed: &ListedTargets,
-    (namespace, wanted, output): (Option<&str>, &Wanted, GetOutput),
+    (namespace, wanted, layout): (Option<&str>, Wanted, &Layout),
 ) -> Result<(), CommandError> {
     let (sender, mut changes) = mpsc::channel(WAITING_CHANGES);
-    let (mut followers, mut of_collections, mut of_reports) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for one @ KnownKind { objects, kind, .. } in &listed.known {
-        let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { continue };
-        let namespaces = namespaces.into_iter().map(Some);
-        let all = if namespaces.len() == 0 || !kind.namespaced { vec![None] } else { namespaces.collect() };
-        for namespace in all {
-            let told = (of_collections.len(), sender.clone());
-            if objects.keeps_reports() {
-                of_reports.insert(namespace.clone());
-            }
-            followers.push(follow_objects(client.clone(), kind.clone(), namespace, told).boxed());
-            of_collections.push(one);
-        }
+    let of_collections = collections(&listed.known, &listed.to_read(namespace));
+    let mut followers = Vec::new();
+    for (number, one) in of_collections.iter().enumerate() {
+        let place = (one.kind.clone(), one.namespace.clone());
+        followers.push(follow_objects(client.clone(), place.0, place.1, (number, sender.clone())).boxed());
     }
-    let numbers = of_collections.len()..;
-    let reports: BTreeMap<usize, Option<String>> = numbers.zip(of_reports).collect();
+    let places = listed.known.iter().filter_map(|one| {
+        let namespaces = selected_namespaces(&one.objects, &one.kind, namespace)?;
+        Some((&one.objects, namespaces))
+    });
+    let reports: BTreeMap<usize, Option<String>> = (of_collections.len()..).zip(reduced(places)).collect();
     for (number, namespace) in &reports {
         followers.push(follow_reports(client.clone(), namespace.clone(), (*number, sender.clone())).boxed());
     }
@@ -62,8 +58,8 @@ pub(super) async fn watch(
         unlisted,
         reports: FollowedReports::new(reports),
         wanted,
-        output,
-        followed: Followed::new(wanted.clone()),
+        layout,
+        followed: Followed::new(wanted),
         objects: BTreeMap::new(),
         list: None,
     };
@@ -87,13 +83,13 @@ pub(super) async fn watch(
 
 struct Watching<'s> {
     listed: &'s ListedTargets,
-    /// Whose objects the collection of each number holds.
-    of_collections: Vec<&'s KnownKind>,
+    /// The collection of each number.
+    of_collections: Vec<Collection>,
     /// Collections whose list has not come yet.
     unlisted: BTreeSet<usize>,
     reports: FollowedReports,
-    wanted: &'s Wanted,
-    output: GetOutput,
+    wanted: Wanted,
+    layout: &'s Layout,
     followed: Followed,
     /// The listed objects, whose rows change with the Leases and their reports too.
     objects: BTreeMap<RowKey, SeenObject>,
@@ -109,7 +105,7 @@ impl Watching<'_> {
             Some(list) => list.lines(&rows, clock::wall()),
             None if self.unlisted.is_empty() => {
                 let rows = arrange(self.followed.rows(), self.wanted);
-                let (list, text) = FollowedList::begin(&rows, self.output, clock::wall());
+                let (list, text) = FollowedList::begin(&rows, self.layout, clock::wall());
                 self.list = Some(list);
                 text
             }
@@ -119,13 +115,14 @@ impl Watching<'_> {
 
     /// The text that follows from the Leases, which were read again.
     fn hear_holds(&mut self) -> String {
+        if self.list.is_none() {
+            return String::new();
+        }
+        let objects = self.objects.iter();
+        let present: Vec<_> = objects.filter_map(|(key, seen)| Some((key.clone(), self.row(key.0, seen)?))).collect();
+        let again = present.into_iter().filter_map(|(key, row)| self.followed.held_again(&key, row));
+        let rows: Vec<_> = again.collect();
         let Some(list) = &mut self.list else { return String::new() };
-        let row_of = |(place, seen): (&RowKey, &SeenObject)| {
-            let one = self.of_collections.get(place.0)?;
-            let row = self.listed.row_of(one, &self.reports.join(one, seen))?;
-            self.followed.held_again(place, row)
-        };
-        let rows: Vec<_> = self.objects.iter().filter_map(row_of).collect();
         list.lines(&rows, clock::wall())
     }
 
@@ -148,12 +145,8 @@ impl Watching<'_> {
             Change::Failing(why) => {
                 // The others are shown all the same.
                 self.unlisted.remove(&number);
-                if let Some(KnownKind { target, kind, .. }) = self.of_collections.get(number) {
-                    tracing::warn!(
-                        "the {} of target {} cannot be followed: {why}",
-                        kind.resource.plural,
-                        target.name()
-                    );
+                if let Some(one) = self.of_collections.get(number) {
+                    tracing::warn!("the {} cannot be followed: {why}", one.kind.resource.plural);
                 }
             }
             Change::Bookmark | Change::Connected => {}
@@ -168,8 +161,9 @@ impl Watching<'_> {
         }
         let changed = self.reports.hear(number, change);
         let is_changed = |(collection, uid): &&RowKey| {
-            let one = self.of_collections.get(*collection);
-            one.is_some_and(|one| one.objects.keeps_reports()) && changed.concerns(uid)
+            let of = self.of_collections.get(*collection).map(|one| one.of.iter()).unwrap_or_default();
+            let mut known = of.filter_map(|number| self.listed.known.get(*number));
+            known.any(|one| one.objects.keeps_reports()) && changed.concerns(uid)
         };
         let places = self.objects.keys().filter(is_changed).cloned().collect::<Vec<_>>();
         let objects = places.into_iter().filter_map(|place| Some((place.0, self.objects.get(&place)?.clone())));
@@ -178,8 +172,7 @@ impl Watching<'_> {
 
     fn seen(&mut self, number: usize, seen: &SeenObject) -> Option<Row> {
         let place = (number, seen.object.id.uid.to_string());
-        let one = self.of_collections.get(number)?;
-        let row = self.listed.row_of(one, &self.reports.join(one, seen));
+        let row = self.row(number, seen);
         match row {
             Some(_) => _ = self.objects.insert(place.clone(), seen.clone()),
             None => _ = self.objects.remove(&place),
@@ -188,5 +181,10 @@ impl Watching<'_> {
             Some(row) => self.followed.seen(place, row),
             None => self.followed.left(&place),
         }
+    }
+
+    fn row(&self, number: usize, seen: &SeenObject) -> Option<Row> {
+        let of = &self.of_collections.get(number)?.of;
+        self.listed.row_among(of, |one| self.reports.join(one, seen))
     }
 }

@@ -5,6 +5,8 @@ pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod operators;
 
+use std::sync::Arc;
+
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{CALL_DEADLINE, CallError, within};
 use kube::core::discovery::v2::APIGroupDiscovery;
@@ -19,17 +21,22 @@ const NAMESPACED: &str = "Namespaced";
 /// A kind as a command line names it.
 pub(crate) struct KindWord {
     word: String,
-    served: Vec<ServedKind>,
+    served: Arc<[ServedKind]>,
 }
 
 impl KindWord {
     /// Asks what the word may stand for. Where the API server does not say, kinds and plurals are known all the same.
     pub(crate) async fn look_up(client: &kube::Client, word: &str) -> Self {
-        let served = served_kinds(client).await.unwrap_or_else(|error| {
-            tracing::warn!("short names of kinds are not known: {error}");
-            Vec::new()
-        });
-        Self { word: word.to_owned(), served }
+        Self { word: word.to_owned(), served: served_or_none(client).await }
+    }
+
+    /// Asks the same about several words; nothing without a word.
+    pub(crate) async fn look_up_each(client: &kube::Client, words: &[&str]) -> Vec<Self> {
+        if words.is_empty() {
+            return Vec::new();
+        }
+        let served = served_or_none(client).await;
+        words.iter().map(|word| Self { word: (*word).to_owned(), served: served.clone() }).collect()
     }
 
     /// Of a command line without a cluster: definitions among these manifests have short names.
@@ -45,6 +52,14 @@ impl KindWord {
         let listed = self.served.iter().filter(|served| served.group == *group && served.plural == *plural);
         listed.chain([&by_itself(kind)]).any(|served| served.is_called(&self.word))
     }
+}
+
+async fn served_or_none(client: &kube::Client) -> Arc<[ServedKind]> {
+    let served = served_kinds(client).await.unwrap_or_else(|error| {
+        tracing::warn!("short names of kinds are not known: {error}");
+        Vec::new()
+    });
+    served.into()
 }
 
 /// A kind as far as it is known without a call.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drift_api::object::LeanObject;
 use drift_language::Target;
 
-use super::known::{KnownTarget, ambiguity, other_text};
+use super::known::other_text;
 use super::{FoundObject, find_object};
 use crate::cluster::{PlaceSettings, TargetsSettings, warn};
 use crate::ending::CommandError;
@@ -37,11 +37,7 @@ impl ActiveObject {
         let live = session.live_targets().await?;
         let place = (place.namespace(&session.client), name);
         let FoundObject { target, object, .. } = find_object(&session.client, &live, kind, place).await?;
-        let target = match target {
-            KnownTarget::Text(target) => target,
-            KnownTarget::LastGood(target) => return Err(CommandError::CannotTell(target.trouble.clone())),
-            KnownTarget::OneOf(targets) => return Err(CommandError::CannotTell(ambiguity(&targets))),
-        };
+        let target = target.into_text().map_err(CommandError::CannotTell)?;
         ensure_active(&session, &target).await?;
         Ok(Self { client: session.client, target, object })
     }

@@ -85,8 +85,8 @@ pub(crate) enum KnownTarget {
     Text(Arc<Target>),
     /// By name and place alone.
     LastGood(Arc<ByLastGood>),
-    /// One of several that are known by name and place alone. Their labels are not known, so nothing shows which.
-    OneOf(Vec<Arc<ByLastGood>>),
+    /// The target of an object that no known text selects. These may select it: their labels are not known.
+    Unknown(Vec<Arc<ByLastGood>>),
 }
 
 /// A document that is wrong.
@@ -155,7 +155,8 @@ impl LiveTargets {
     }
 }
 
-/// The name of a target if several may be meant.
+/// Stands for the name of a target whose text is not known. An object without a known target is never shown under a name
+/// that only may be right.
 pub(crate) const UNKNOWN_TARGET: &str = "unknown";
 
 impl KnownTarget {
@@ -163,7 +164,19 @@ impl KnownTarget {
     #[must_use]
     pub(crate) fn without_text(mut candidates: Vec<Arc<ByLastGood>>) -> Option<Self> {
         candidates.dedup_by(|one, other| one.name == other.name);
-        if candidates.len() > 1 { Some(Self::OneOf(candidates)) } else { candidates.pop().map(Self::LastGood) }
+        (!candidates.is_empty()).then_some(Self::Unknown(candidates))
+    }
+
+    /// Its text.
+    ///
+    /// # Errors
+    /// A sentence, if the text is not known.
+    pub(crate) fn into_text(self) -> Result<Arc<Target>, String> {
+        match self {
+            Self::Text(target) => Ok(target),
+            Self::LastGood(target) => Err(doubt_of_target(&[target])),
+            Self::Unknown(candidates) => Err(doubt_of_target(&candidates)),
+        }
     }
 
     /// Its name.
@@ -172,7 +185,7 @@ impl KnownTarget {
         match self {
             Self::Text(target) => &target.name,
             Self::LastGood(target) => &target.name,
-            Self::OneOf(_) => UNKNOWN_TARGET,
+            Self::Unknown(_) => UNKNOWN_TARGET,
         }
     }
 
@@ -181,7 +194,7 @@ impl KnownTarget {
     pub(crate) fn text(&self) -> Option<&Target> {
         match self {
             Self::Text(target) => Some(target),
-            Self::LastGood(_) | Self::OneOf(_) => None,
+            Self::LastGood(_) | Self::Unknown(_) => None,
         }
     }
 
@@ -194,12 +207,11 @@ impl KnownTarget {
     }
 }
 
-/// The sentence about an object whose target is one of several.
-#[must_use]
-pub(crate) fn ambiguity(candidates: &[Arc<ByLastGood>]) -> String {
+/// The sentence about an object that no known text selects.
+fn doubt_of_target(candidates: &[Arc<ByLastGood>]) -> String {
     let names: Vec<_> = candidates.iter().map(|target| target.name.as_str()).collect();
     let trouble = candidates.first().map(|target| target.trouble.as_str()).unwrap_or_default();
-    format!("its target is one of {}, and their labels are not known: {trouble}", names.join(", "))
+    format!("its target is unknown; it may be {}, whose text cannot be read: {trouble}", names.join(" or "))
 }
 
 impl Wrong {

@@ -3,12 +3,16 @@
 //! This file asks the cluster; `known` decides what is known of targets.
 
 pub(crate) mod active;
+pub(crate) mod collections;
 pub(crate) mod known;
 pub(crate) mod leases;
 pub(crate) mod reports;
 pub(crate) mod session;
 pub(crate) mod status_writes;
-mod unselecting;
+pub(crate) mod unselecting;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use drift_api::names::SELECTIONS_ANNOTATION;
 use drift_api::object::LeanObject;
@@ -19,11 +23,13 @@ use drift_kube::client::ResolvedKind;
 use drift_kube::process::clock;
 use drift_kube::reports::read_report;
 use drift_language::{ConditionsPlace, LabelSelector, ObjectSelection};
+use futures::{StreamExt as _, stream};
 use serde_json::Value;
 
 use crate::cluster::{kind_of, read_object, warn};
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
+use collections::REQUESTS_AT_ONCE;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
 use leases::{attestations, attested_texts, unwritten};
 use status_writes::StatusWrites;
@@ -67,14 +73,24 @@ pub(crate) async fn known_kinds(
     client: &kube::Client,
     live: &LiveTargets,
 ) -> Result<(Vec<KnownKind>, bool), CommandError> {
+    let targets = live.known();
+    let mut kinds = BTreeMap::new();
+    for (_, objects) in &targets {
+        kinds.entry((objects.api_version.as_str(), objects.kind.as_str())).or_insert(objects);
+    }
+    let look_up = async |(key, objects)| (key, kind_of(client, objects).await);
+    let kinds: BTreeMap<_, _> = stream::iter(kinds).map(look_up).buffered(REQUESTS_AT_ONCE).collect().await;
     let (mut known, mut whole) = (Vec::new(), true);
-    for (target, objects) in live.known() {
-        match kind_of(client, &objects).await {
-            Ok(kind) => known.push(KnownKind { target, objects, kind }),
-            Err(error) => {
+    for (target, objects) in &targets {
+        match kinds.get(&(objects.api_version.as_str(), objects.kind.as_str())) {
+            Some(Ok(kind)) => {
+                known.push(KnownKind { target: target.clone(), objects: objects.clone(), kind: kind.clone() });
+            }
+            Some(Err(error)) => {
                 warn(&format!("target {}: {error}", target.name()))?;
                 whole = false;
             }
+            None => {}
         }
     }
     Ok((known, whole))
@@ -120,25 +136,30 @@ pub(crate) async fn find_object(
     let (meant, mut others) = (KindWord::look_up(client, word).await, Vec::new());
     let (known, whole) = known_kinds(client, live).await?;
     let (mut without_text, mut found, mut unselecting) = (Vec::new(), None, Unselecting::default());
+    let mut read = BTreeMap::new();
     for KnownKind { target, objects, kind } in known {
         if !meant.means(&kind) {
             others.push(kind.resource.plural);
             continue;
         }
-        let Some(object) = read_object(client, &kind, (namespace, name)).await? else {
+        let object = match read.entry(kind.path(Some(namespace))) {
+            Entry::Occupied(read) => read.into_mut(),
+            Entry::Vacant(unread) => unread.insert(read_object(client, &kind, (namespace, name)).await?),
+        };
+        let Some(object) = object else {
             let message = format!("there is no {} {name} in namespace {namespace}", objects.kind);
             return Err(CommandError::BadUsage(message));
         };
         let none = FieldPaths::default();
         let fields = target.text().map_or(&none, |target| &target.all_fields);
-        let lean = LeanObject::prune(&object, fields);
+        let lean = LeanObject::prune(object, fields);
         if !target.lists(&objects, &lean, object.pointer("/metadata/labels")) {
             let labels = object.pointer("/metadata/labels");
             unselecting.add(target.name(), &objects, (lean.id.namespace.as_deref(), labels));
             continue;
         }
         let found_object =
-            FoundObject { target, kind: objects.kind, object: lean, report: None, written: StatusWrites::of(&object) };
+            FoundObject { target, kind: objects.kind, object: lean, report: None, written: StatusWrites::of(object) };
         let it = match objects.conditions {
             ConditionsPlace::Object => found_object,
             ConditionsPlace::Report => found_object.with_report(client, &kind).await?,
@@ -148,7 +169,7 @@ pub(crate) async fn find_object(
                 without_text.push(target.clone());
                 found = Some(it);
             }
-            KnownTarget::Text(_) | KnownTarget::OneOf(_) => return Ok(it),
+            KnownTarget::Text(_) | KnownTarget::Unknown(_) => return Ok(it),
         }
     }
     if let Some((found, target)) = found.zip(KnownTarget::without_text(without_text)) {

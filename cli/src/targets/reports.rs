@@ -1,6 +1,6 @@
 //! The conditions of listed objects, from where the target of each keeps them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::condition::Conditions;
 use drift_api::object::field_paths::FieldPaths;
@@ -8,30 +8,70 @@ use drift_api::object::{LeanObject, SeenObject};
 use drift_kube::client::{CallError, ResolvedKind};
 use drift_kube::reports::{ListedReports, ReportsUnread};
 use drift_language::{ConditionsPlace, ObjectSelection};
+use futures::{StreamExt as _, stream};
 
-use crate::cluster::{each_object, selected_namespaces};
+use super::collections::REQUESTS_AT_ONCE;
+use crate::cluster::each_object;
 
-/// The lists of reports of one command. Each place is listed once, for all kinds.
+/// The lists of reports of one command. Each place is listed once, for all kinds. `None` is the whole cluster.
 #[derive(Debug, Default)]
 pub(crate) struct ReportLists {
-    lists: BTreeMap<Vec<String>, Result<ListedReports, ReportsUnread>>,
+    lists: BTreeMap<Option<String>, Result<ListedReports, ReportsUnread>>,
+}
+
+/// The places of the reports of targets with objects in these namespaces (empty: all).
+fn places<'a>(targets: impl Iterator<Item = (&'a ObjectSelection, Vec<String>)>) -> BTreeSet<Option<String>> {
+    let keeping = targets.filter(|(objects, _)| objects.keeps_reports());
+    let of = |(_, namespaces): (_, Vec<String>)| match namespaces.is_empty() {
+        true => vec![None],
+        false => namespaces.into_iter().map(Some).collect(),
+    };
+    keeping.flat_map(of).collect()
+}
+
+/// The places to read: the whole cluster has all namespaces.
+pub(crate) fn reduced<'a>(
+    targets: impl Iterator<Item = (&'a ObjectSelection, Vec<String>)>,
+) -> BTreeSet<Option<String>> {
+    let places = places(targets);
+    if places.contains(&None) { BTreeSet::from([None]) } else { places }
 }
 
 impl ReportLists {
-    /// Lists the reports of a target with objects in these namespaces (empty: all), unless they are known. `None` if it
-    /// has none, or they cannot be read.
-    pub(crate) async fn list(
-        &mut self,
+    /// Lists the reports of targets with objects in these namespaces (empty: all). If the whole cluster cannot be listed,
+    /// the namespaces that targets name are.
+    pub(crate) async fn read<'a>(
         client: &kube::Client,
-        (objects, namespaces): (&ObjectSelection, &[String]),
-    ) -> Option<&ListedReports> {
-        if !objects.keeps_reports() {
-            return None;
+        targets: impl Iterator<Item = (&'a ObjectSelection, Vec<String>)>,
+    ) -> Self {
+        let mut places = places(targets);
+        let mut lists = BTreeMap::new();
+        if places.remove(&None) {
+            let all = ListedReports::list(client, &[]).await;
+            let is_enough = all.is_ok();
+            lists.insert(None, all);
+            if is_enough {
+                return Self { lists };
+            }
         }
-        if !self.lists.contains_key(namespaces) {
-            self.lists.insert(namespaces.to_vec(), ListedReports::list(client, namespaces).await);
-        }
-        self.lists.get(namespaces)?.as_ref().ok()
+        let read = async |place: Option<String>| {
+            let listed = ListedReports::list(client, place.as_slice()).await;
+            (place, listed)
+        };
+        lists.extend(stream::iter(places).map(read).buffered(REQUESTS_AT_ONCE).collect::<Vec<_>>().await);
+        Self { lists }
+    }
+
+    /// Returns the reports of a namespace; `None` if they are not known.
+    fn of(&self, namespace: Option<&str>) -> Option<&ListedReports> {
+        let known = |place: &Option<String>| self.lists.get(place).and_then(|list| list.as_ref().ok());
+        known(&None).or_else(|| known(&namespace.map(str::to_owned)))
+    }
+
+    /// Returns the object with the conditions that its target keeps.
+    pub(crate) fn join(&self, (objects, kind): (&ObjectSelection, &ResolvedKind), seen: &SeenObject) -> SeenObject {
+        let reports = if objects.keeps_reports() { self.of(seen.object.id.namespace.as_deref()) } else { None };
+        with_its_conditions((objects, kind), reports, seen.clone())
     }
 
     /// The reasons why reports could not be read.
@@ -61,20 +101,18 @@ pub(crate) fn is_unread(objects: &ObjectSelection, object: &LeanObject) -> bool 
     objects.keeps_reports() && object.report.is_none()
 }
 
-/// Looks at the objects that a target selects, like [`each_object`], each with the conditions that the target keeps. If
-/// `reports` cannot be read, they are unknown.
+/// Looks at the objects that a target selects, like [`each_object`], each with the conditions that the target keeps.
+/// Returns the reasons why reports could not be read; then the conditions are unknown.
 ///
 /// # Errors
 /// When the objects cannot be listed.
 pub(crate) async fn each_with_conditions(
     client: &kube::Client,
     (objects, kind): (&ObjectSelection, &ResolvedKind),
-    namespace: Option<&str>,
-    reports: &mut ReportLists,
     mut look: impl FnMut(&SeenObject),
-) -> Result<(), CallError> {
-    let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { return Ok(()) };
-    let reports = reports.list(client, (objects, &namespaces)).await;
-    let look = |seen: &SeenObject| look(&with_its_conditions((objects, kind), reports, seen.clone()));
-    each_object(client, (objects, kind), (namespace, FieldPaths::default()), look).await
+) -> Result<ReportLists, CallError> {
+    let reports = ReportLists::read(client, std::iter::once((objects, objects.namespaces.clone()))).await;
+    let look = |seen: &SeenObject| look(&reports.join((objects, kind), seen));
+    each_object(client, (objects, kind), (None, FieldPaths::default()), look).await?;
+    Ok(reports)
 }

@@ -84,9 +84,10 @@ impl<'s> Session<'s> {
     /// # Errors
     /// If they cannot be read, or nothing is known of any.
     pub(crate) async fn live_targets(&self) -> Result<LiveTargets, CommandError> {
-        let maps = self.target_maps().await?;
+        let (maps, notes) = futures::join!(self.target_maps(), self.notes());
+        let maps = maps?;
         let (documents, created) = (documents_in(&maps), creation_times_of(&maps));
-        let live = LiveTargets::of(self.home, (&documents, &created), &self.notes().await);
+        let live = LiveTargets::of(self.home, (&documents, &created), &notes);
         if live.good.is_empty() && live.by_last_good.is_empty() {
             let is_bare = documents.values().all(BTreeMap::is_empty);
             let hint =

@@ -11,7 +11,7 @@ const MOST_TARGETS: usize = 5;
 
 /// The targets that do not select an object.
 #[derive(Debug, Default)]
-pub(super) struct Unselecting {
+pub(crate) struct Unselecting {
     /// The labels of the object, as `key=value`.
     labels: Vec<String>,
     targets: Vec<Unmet>,
@@ -26,7 +26,7 @@ struct Unmet {
 
 impl Unselecting {
     /// Adds a target that does not select the object with this namespace and these labels.
-    pub(super) fn add(&mut self, target: &str, objects: &ObjectSelection, place: (Option<&str>, Option<&Value>)) {
+    pub(crate) fn add(&mut self, target: &str, objects: &ObjectSelection, place: (Option<&str>, Option<&Value>)) {
         let (namespace, labels) = place;
         let fields = labels.and_then(Value::as_object).into_iter().flatten();
         self.labels = fields.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
@@ -42,7 +42,7 @@ impl Unselecting {
             .sort_by_key(|unmet| if unmet.requirements.is_empty() { usize::MAX } else { unmet.requirements.len() });
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 }

@@ -1,62 +1,21 @@
 //! What commands read of a target with reports, against an API server that is a function: each request is counted.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::{SHIPPED, ended, folder_of_cluster, run_in};
-
-/// The requests so far, as `METHOD PATH`, without queries.
-type Log = Arc<Mutex<Vec<String>>>;
+use super::fake_api::{self, Log, list, refusal};
+use super::{SHIPPED, ended, run_in};
 
 const OBJECTS: &str = "/apis/demo.driftpoller.dev/v1/namespaces/drift-demo/proxies";
 const REPORTS: &str = "/apis/driftpoller.dev/v1alpha1/namespaces/drift-demo/driftreports";
 
 /// Starts the API server. A user who may not read reports gets a 403 for them.
-#[expect(clippy::disallowed_methods, reason = "a server of a test, whose panics are its own")]
 fn start(may_read_reports: bool) -> (tempfile::TempDir, Log) {
-    let (server, log) = (TcpListener::bind("127.0.0.1:0").unwrap(), Log::default());
-    let folder = folder_of_cluster(server.local_addr().unwrap().port());
-    let seen = log.clone();
-    std::thread::spawn(move || {
-        for connection in server.incoming().flatten() {
-            answer(connection, may_read_reports, &seen);
-        }
-    });
-    (folder, log)
-}
-
-fn answer(mut connection: TcpStream, may_read_reports: bool, log: &Log) {
-    let mut head = Vec::new();
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") && connection.read(&mut byte).is_ok_and(|read| read == 1) {
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8_lossy(&head).into_owned();
-    let mut words = head.split_whitespace();
-    let (method, uri) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let path = uri.split('?').next().unwrap_or_default();
-    let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    let _ = connection.read_exact(&mut body);
-    log.lock().unwrap().push(format!("{method} {path}"));
-    let (code, body) = response(path, may_read_reports);
-    let body = body.to_string();
-    let head = "content-type: application/json\r\nconnection: close";
-    let _ = write!(connection, "HTTP/1.1 {code} X\r\n{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    fake_api::start(move |uri| response(uri.split('?').next().unwrap_or_default(), may_read_reports))
 }
 
 fn response(path: &str, may_read_reports: bool) -> (u16, Value) {
-    let list = |items: Vec<Value>| json!({"kind": "List", "metadata": {"resourceVersion": "9"}, "items": items});
-    let status = |code: u16, reason: &str, details: Value| {
-        (
-            code,
-            json!({"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason, "details": details}),
-        )
-    };
     let metadata = |name: &str| json!({"namespace": "drift-demo", "name": name, "uid": format!("uid-{name}"), "resourceVersion": "5"});
     let object = |name: &str| json!({"apiVersion": "demo.driftpoller.dev/v1", "kind": "Proxy", "metadata": metadata(name), "spec": {}});
     match path {
@@ -64,7 +23,7 @@ fn response(path: &str, may_read_reports: bool) -> (u16, Value) {
             let text = SHIPPED.split("\n      correct:").next().unwrap_or_default();
             let text = text.replace("kind: Proxy", "kind: Proxy, conditions: Report");
             let map: Value = drift_language::manifests_of(&format!("{text}\n")).remove(0);
-            (200, list(vec![map]))
+            (200, list(&[map]))
         }
         "/apis/demo.driftpoller.dev" => {
             let version = json!({"groupVersion": "demo.driftpoller.dev/v1", "version": "v1"});
@@ -81,16 +40,16 @@ fn response(path: &str, may_read_reports: bool) -> (u16, Value) {
                 json!({"kind": "APIResourceList", "groupVersion": "demo.driftpoller.dev/v1", "resources": [resource]}),
             )
         }
-        _ if path.starts_with(REPORTS) && !may_read_reports => status(403, "Forbidden", json!({})),
+        _ if path.starts_with(REPORTS) && !may_read_reports => refusal(403, "Forbidden", json!({})),
         REPORTS => {
             let condition = json!({"type": "driftObserved", "status": "True", "reason": "FieldsDiffer",
                 "message": "1 field differs: /a desired 1, observed 2", "lastTransitionTime": "2026-01-01T00:00:00Z"});
             let name = drift_api::object::report::report_name("demo.driftpoller.dev", "Proxy", "web");
             let report = json!({"metadata": metadata(&name), "object": {"uid": "uid-web"}, "status": {"conditions": [condition]}});
-            (200, list(vec![report]))
+            (200, list(&[report]))
         }
-        OBJECTS => (200, list(vec![object("cache"), object("db"), object("web")])),
-        _ => status(404, "NotFound", json!({"name": "x"})),
+        OBJECTS => (200, list(&[object("cache"), object("db"), object("web")])),
+        _ => refusal(404, "NotFound", json!({"name": "x"})),
     }
 }
 

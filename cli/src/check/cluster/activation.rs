@@ -27,7 +27,6 @@ use crate::check::report::{Report, Waited, check};
 use crate::cluster::kind_of;
 use crate::ending::CommandError;
 use crate::targets::known::LeaseNotes;
-use crate::targets::reports::ReportLists;
 use crate::targets::reports::each_with_conditions;
 use crate::targets::session::Session;
 
@@ -153,14 +152,14 @@ async fn first_polls(client: &kube::Client, target: &Target, notes: &LeaseNotes)
         let doubt = Doubt::of(&seen.object.id, attestation, unwritten);
         polls.add(&seen.object, doubt);
     };
-    let mut reports = ReportLists::default();
-    let listed = each_with_conditions(client, (&target.objects, &kind), None, &mut reports, look).await;
-    if let Some(unread) = reports.unread().next() {
-        let is_for_good = matches!(unread, ReportsUnread::Forbidden(_));
-        return Err(Unlisted { why: unread.to_string(), is_for_good });
-    }
-    match listed {
-        Ok(()) => Ok(polls),
+    match each_with_conditions(client, (&target.objects, &kind), look).await {
+        Ok(reports) => match reports.unread().next() {
+            None => Ok(polls),
+            Some(unread) => {
+                let is_for_good = matches!(unread, ReportsUnread::Forbidden(_));
+                Err(Unlisted { why: unread.to_string(), is_for_good })
+            }
+        },
         Err(error) if error.code() == Some(FORBIDDEN) => {
             let plural = &kind.resource.plural;
             let why = format!(

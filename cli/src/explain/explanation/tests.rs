@@ -137,11 +137,11 @@ fn without_a_text_what_stands_is_told() {
     let target = target(TEXT);
     let object = object(&target, "u", &json!({"id": "x", "a": 1}), &Value::Null);
     let trouble = "target t: the text is wrong".to_owned();
-    let told = Explanation::unread(("t", trouble), "Proxy", &object);
-    let expected = "Proxy u by target t (its last good text)
+    let told = Explanation::unread(trouble, "Proxy", &object);
+    let expected = "Proxy u by target unknown (no known text selects it)
 asked       nothing: target t: the text is wrong
 stands      nothing yet
-held        by what that text says; where you have it, -f FILE explains by it
+held        by what its text says; where you have it, -f FILE explains by it
 ";
     assert_eq!(told.text(None), expected);
     assert_eq!((told.status(), &told.json()["verdict"]), (ConditionStatus::Unknown, &Value::Null));

@@ -9,7 +9,7 @@ pub(super) const TARGET: &str = "{apiVersion: driftpoller.dev/v1alpha1, kind: Po
                       kind: Proxy}, identity: x, read: {http: {url: 'https://h/x'}}, compare: {desired: {a: 1}}}}";
 
 /// The row of an object with these conditions.
-pub(super) fn row(name: &str, conditions: &Value) -> Row {
+pub(in crate::get) fn row(name: &str, conditions: &Value) -> Row {
     let target = Arc::new(drift_language::fixtures::target(TARGET));
     let objects = target.objects.clone();
     let object =

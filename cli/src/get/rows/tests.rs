@@ -223,10 +223,9 @@ fn rows_are_chosen_and_summarised() {
     let lost = row("lost", &observed("Unknown", "PollTimedOut", "x"));
     let rows = vec![lost.clone(), drifted("web"), good.clone(), good.clone()];
     let names =
-        |wanted: Wanted| -> Vec<String> { arrange(rows.clone(), &wanted).into_iter().map(|row| row.name).collect() };
+        |wanted: Wanted| -> Vec<String> { arrange(rows.clone(), wanted).into_iter().map(|row| row.name).collect() };
     assert_eq!(names(Wanted::default()), ["good", "lost", "web"], "in order, each once");
     assert_eq!(names(Wanted { drifted: true, ..Wanted::default() }), ["web"]);
-    assert_eq!(names(Wanted { names: ["good".to_owned()].into(), ..Wanted::default() }), ["good"]);
     assert_eq!(names(Wanted { drifted: true, unknown: true, ..Wanted::default() }), ["lost", "web"]);
     assert_eq!(summarise(&rows), ExitStatus::Drifted);
     assert_eq!(summarise(&[good.clone(), lost]), ExitStatus::Unknown);
@@ -266,15 +265,31 @@ fn a_wide_row_says_why_a_correction_failed() {
 }
 
 #[test]
-fn a_misspelt_name_is_missing_whatever_is_asked() {
-    let rows = [row("good", &observed("False", "InSync", "x"))];
-    let missing = |name: &str, drifted, unknown| {
-        Wanted { drifted, unknown, names: [name.to_owned()].into() }.missing_in(&rows).map(str::to_owned)
+fn a_held_row_waits_for_more_than_a_poll() {
+    let good = row("good", &observed("False", "InSync", "x"));
+    let held = Hold::of("BreakerOpen", "the breaker is open");
+    let wants = |next, hold: Option<&Hold>| {
+        let wanted = Wanted { held: true, ..Wanted::default() };
+        wanted.wants(&Row { next, hold: hold.cloned(), ..good.clone() })
     };
-    for (drifted, unknown) in [(false, false), (true, false), (false, true), (true, true)] {
-        assert_eq!(missing("good", drifted, unknown), None);
-        assert_eq!(missing("god", drifted, unknown).as_deref(), Some("god"));
+    for (next, hold, expected) in [
+        (Next::Nothing, None, false),
+        (Next::Poll, None, false),
+        (Next::Verification, None, false),
+        (Next::Correction, None, false),
+        (Next::Correction, Some(&held), true),
+        (Next::Deletion, Some(&held), true),
+        (Next::Paused, None, true),
+        (Next::AwaitingApproval, None, true),
+        (Next::HourlyTry, None, true),
+        (Next::Observing, None, true),
+    ] {
+        assert_eq!(wants(next, hold), expected, "{next:?}");
     }
+    let drifted_and_held = Wanted { drifted: true, held: true, ..Wanted::default() };
+    let paused = Row { next: Next::Paused, ..good };
+    assert!(!drifted_and_held.wants(&paused), "it is in sync");
+    assert_eq!(drifted_and_held.nothing_of(&[paused], None), "nothing drifted and is held: 1 object in sync");
 }
 
 #[test]

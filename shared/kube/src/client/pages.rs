@@ -108,6 +108,15 @@ impl ObjectPages {
         Self { lists }
     }
 
+    /// Lets the API server select by labels, in kubectl's syntax. The empty text selects everything.
+    #[must_use]
+    pub fn selecting(mut self, labels: &str) -> Self {
+        for list in &mut self.lists {
+            list.label_selector = (!labels.is_empty()).then(|| labels.to_owned());
+        }
+        self
+    }
+
     /// Reads the next page, which may be empty. `None` after the last.
     ///
     /// # Errors

@@ -1,0 +1,155 @@
+//! The lists of objects that a command needs: one of each kind, version and place, for all targets together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drift_api::object::field_paths::FieldPaths;
+use drift_api::object::{LeanObject, SeenObject};
+use drift_kube::client::{CallError, ObjectPages, ResolvedKind};
+use drift_language::LabelSelector;
+use futures::{StreamExt as _, stream};
+
+use super::KnownKind;
+use crate::cluster::{get, selected_namespaces};
+
+/// Requests that a command has under way at once. kubectl sends its own one after another. A few more shorten the wait,
+/// and stay far below the 50 that the API server's default client limits allow in a burst.
+pub(crate) const REQUESTS_AT_ONCE: usize = 8;
+
+/// HTTP status of a missing right.
+const FORBIDDEN: u16 = 403;
+
+/// The objects of a command.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked<'a> {
+    /// Only this namespace; all of them if `None`.
+    pub(crate) namespace: Option<&'a str>,
+    /// Only objects with these labels.
+    pub(crate) selector: LabelSelector,
+    /// Only objects of these names, by the number of the known kind. A kind that is missing here has all.
+    pub(crate) names: BTreeMap<usize, BTreeSet<String>>,
+}
+
+/// Objects of one kind and version in one place.
+#[derive(Clone, Debug)]
+pub(crate) struct Collection {
+    pub(crate) kind: ResolvedKind,
+    /// `None` for the whole cluster.
+    pub(crate) namespace: Option<String>,
+    /// The numbers of the known kinds whose targets may select them.
+    pub(crate) of: Vec<usize>,
+    /// The labels for the API server to select by. Empty: the client selects.
+    selector: String,
+    /// The names to read one by one. Empty: a list.
+    names: BTreeSet<String>,
+}
+
+/// A collection and its objects.
+#[derive(Debug)]
+pub(crate) struct ListedCollection {
+    pub(crate) collection: Collection,
+    pub(crate) objects: Result<Vec<SeenObject>, CallError>,
+}
+
+/// The collections that have the objects of these kinds.
+#[must_use]
+pub(crate) fn collections(known: &[KnownKind], asked: &Asked<'_>) -> Vec<Collection> {
+    collections_of(known, asked, |_| true)
+}
+
+fn collections_of(known: &[KnownKind], asked: &Asked<'_>, is_meant: impl Fn(usize) -> bool) -> Vec<Collection> {
+    let mut places: BTreeMap<_, BTreeMap<Option<String>, Vec<usize>>> = BTreeMap::new();
+    for (number, one) in known.iter().enumerate().filter(|(number, _)| is_meant(*number)) {
+        let resource = &one.kind.resource;
+        let key = (&resource.group, &resource.plural, &resource.version);
+        let of_kind = places.entry(key).or_default();
+        for place in places_of(number, one, asked) {
+            of_kind.entry(place).or_default().push(number);
+        }
+    }
+    let of_kind = places.into_values().flat_map(together);
+    of_kind.filter_map(|(namespace, of)| Collection::new(known, asked, namespace, of)).collect()
+}
+
+/// The places of a target's objects: `None` is the whole cluster.
+fn places_of(number: usize, one: &KnownKind, asked: &Asked<'_>) -> Vec<Option<String>> {
+    // One read shows a named object also to targets of other namespaces, so that a message can compare them.
+    if let Some(namespace) = asked.namespace.filter(|_| one.kind.namespaced && asked.names.contains_key(&number)) {
+        return vec![Some(namespace.to_owned())];
+    }
+    match selected_namespaces(&one.objects, &one.kind, asked.namespace) {
+        None => Vec::new(),
+        Some(namespaces) if namespaces.is_empty() || !one.kind.namespaced => vec![None],
+        Some(namespaces) => namespaces.into_iter().map(Some).collect(),
+    }
+}
+
+/// If a target needs the whole cluster, one list has the objects of all.
+fn together(mut places: BTreeMap<Option<String>, Vec<usize>>) -> BTreeMap<Option<String>, Vec<usize>> {
+    if places.contains_key(&None) {
+        let all: BTreeSet<usize> = places.into_values().flatten().collect();
+        places = BTreeMap::from([(None, all.into_iter().collect())]);
+    }
+    places
+}
+
+impl Collection {
+    fn new(known: &[KnownKind], asked: &Asked<'_>, namespace: Option<String>, of: Vec<usize>) -> Option<Self> {
+        let first = *of.first()?;
+        let one = known.get(first)?;
+        let kind = one.kind.clone();
+        let is_one_by_one = namespace.is_some() || !kind.namespaced;
+        let names = asked.names.get(&first).filter(|_| is_one_by_one).cloned().unwrap_or_default();
+        // Without its text, the labels of a target are not known.
+        let only = (of.len() == 1 && one.target.text().is_some()).then_some(&one.objects.label_selector);
+        let selectors = [Some(&asked.selector), only].into_iter().flatten().filter(|selector| !selector.is_empty());
+        let selector = selectors.map(ToString::to_string).collect::<Vec<_>>().join(",");
+        Some(Self { kind, namespace, of, selector, names })
+    }
+
+    /// Reads the objects: the named ones one by one, else in pages.
+    async fn read(&self, client: &kube::Client) -> Result<Vec<SeenObject>, CallError> {
+        let mut objects = Vec::new();
+        let path = self.kind.path(self.namespace.as_deref());
+        for name in &self.names {
+            objects.extend(get(client, &path, name).await?.map(|object| SeenObject {
+                labels: object.pointer("/metadata/labels").cloned(),
+                object: LeanObject::prune(&object, &FieldPaths::default()),
+            }));
+        }
+        if self.names.is_empty() {
+            let namespaces = self.namespace.as_slice();
+            let pages = ObjectPages::new(client, &self.kind, namespaces, FieldPaths::default());
+            let mut pages = pages.selecting(&self.selector);
+            while let Some(page) = pages.next_seen().await? {
+                objects.extend(page);
+            }
+        }
+        Ok(objects)
+    }
+}
+
+/// Reads the objects of these kinds. If the whole cluster may not be listed, the namespaces that targets name are.
+pub(crate) async fn list(client: &kube::Client, known: &[KnownKind], asked: &Asked<'_>) -> Vec<ListedCollection> {
+    let mut listed = read_all(client, collections(known, asked)).await;
+    let is_refused = |one: &&ListedCollection| {
+        let code = one.objects.as_ref().err().and_then(CallError::code);
+        code == Some(FORBIDDEN) && one.collection.namespace.is_none() && one.collection.kind.namespaced
+    };
+    let refused: BTreeSet<usize> = listed.iter().filter(is_refused).flat_map(|one| one.collection.of.clone()).collect();
+    let names_places = |number| known.get(number).is_some_and(|one: &KnownKind| !one.objects.namespaces.is_empty());
+    let named = |number| refused.contains(&number) && names_places(number);
+    let smaller = collections_of(known, asked, named);
+    for one in listed.iter_mut().filter(|one| one.objects.is_err() && one.collection.namespace.is_none()) {
+        one.collection.of.retain(|number| !named(*number));
+    }
+    listed.extend(read_all(client, smaller).await);
+    listed
+}
+
+async fn read_all(client: &kube::Client, collections: Vec<Collection>) -> Vec<ListedCollection> {
+    let read = async |collection: Collection| {
+        let objects = collection.read(client).await;
+        ListedCollection { collection, objects }
+    };
+    stream::iter(collections).map(read).buffered(REQUESTS_AT_ONCE).collect().await
+}
