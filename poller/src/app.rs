@@ -15,7 +15,7 @@ use drift_kube::program::{Base, ProgramSettings, supervise};
 use drift_kube::telemetry;
 use drift_kube::{
     AdminServer, CallSlots, CleanedObjects, Collector, HeardVersions, KillPoint, KindWatches, KubeconfigSettings,
-    NotedSelections, ObjectClient, ReportClient, ResourceClient, ShutdownSignals, Site, SweepSettings,
+    NotedSelections, ResourceClient, ShutdownSignals, Site, SweepSettings,
 };
 use drift_systems::{Databases, HttpSender, ProjectedTokens};
 use tokio_util::sync::CancellationToken;
@@ -107,7 +107,7 @@ impl Program {
             health: site.health.clone(),
             leadership: base.lease.leadership(),
             attestations: AttestationList::default(),
-            notes: NotedSelections::default(),
+            notes: NotedSelections::with_reports(),
             watches: KindWatches::new(settings.run.memory_limit),
             heard: HeardVersions::default(),
             board: Board::default(),
@@ -137,11 +137,9 @@ impl Program {
         let working = supervise(configuration.clone(), ended.clone(), start);
         let cleaner = VerdictCleaner(context.clone());
         let collector = Collector::new(&context.collector(), cleaner, SweepSettings::of_conditions(context.patience));
-        let reports =
-            ReportClient::new(ObjectClient::new(context.client.clone(), POLLER_MANAGER), &context.installation);
         // Boxed, because the future of a term would be large with them.
         let collecting = Box::pin(collector.run());
-        let sweeping = Box::pin(sweep(&context, reports));
+        let sweeping = Box::pin(sweep(&context));
         let watching = async {
             tokio::select! {
                 () = term.cancelled() => tracing::warn!("the Lease is lost: polling stops"),

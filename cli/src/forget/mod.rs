@@ -83,8 +83,7 @@ pub(crate) fn run(settings: &ForgetSettings) -> Result<ExitStatus, CommandError>
         }
         if notes.hashes.is_empty() {
             return Err(CommandError::BadUsage(format!(
-                "no program in namespace {namespace} knows a target {target} that leaves anything on its objects: there is nothing to \
-                 forget; the poller deletes the DriftReports of a removed target with `objects.conditions: Report`"
+                "no program in namespace {namespace} knows a target {target} that leaves anything: there is nothing to forget"
             )));
         }
         say_released(&session.client, &notes, &texts).await?;
@@ -126,14 +125,18 @@ impl Notes {
 /// Names the objects with a finalizer or a condition of ours that no other target selects.
 async fn say_released(client: &kube::Client, notes: &Notes, texts: &Texts) -> Result<(), CommandError> {
     let others = targets_in(texts);
-    for Selection { api_version, kind, namespaces, .. } in &notes.places {
+    for Selection { api_version, kind, namespaces, conditions, .. } in &notes.places {
+        if *conditions == ConditionsPlace::Report {
+            let places = if namespaces.is_empty() { "all namespaces".to_owned() } else { namespaces.join(", ") };
+            writeln!(anstream::stdout(), "deletes the DriftReports of {kind} ({api_version}) in {places}")?;
+            continue;
+        }
         let objects = ObjectSelection {
             api_version: api_version.clone(),
             kind: kind.clone(),
             namespaces: namespaces.clone(),
             label_selector: LabelSelector::default(),
-            // A target with reports writes nothing to its objects, and has no note.
-            conditions: ConditionsPlace::Object,
+            conditions: *conditions,
         };
         let resolved = match kind_of(client, &objects).await {
             Ok(resolved) => resolved,

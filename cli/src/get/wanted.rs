@@ -1,7 +1,7 @@
 //! The rows that a command line asks for, and the sentence in their place if there are none.
 
 use drift_api::condition::ConditionStatus;
-use drift_poller::engine::object::overview::Next;
+use drift_api::held_corrections::Held;
 
 use super::rows::Row;
 
@@ -50,7 +50,7 @@ impl Wanted {
 
 /// Returns true if something but a poll has to happen before a correction, a deletion or a verdict can follow.
 fn is_held(row: &Row) -> bool {
-    let is_by_object = row.next.sentence().is_some() && row.next != Next::Verification;
+    let is_by_object = row.next.held().is_some_and(|why| why != Held::NotVerified);
     row.hold.is_some() || (is_by_object && !row.unread)
 }
 

@@ -16,7 +16,7 @@ use drift_kube::program::settings::{parse_lease_name, parse_namespace};
 use tokio::time::sleep;
 
 use super::annotations::ObjectRequest;
-use super::reported::{MeantObject, may_have_report, read_with_report};
+use super::reported::{MeantObject, read_with_report};
 use super::{RequestSettings, set};
 use crate::cluster::{SHIPPED_NAMESPACE, block_on, read_object};
 use crate::ending::{CommandError, ExitStatus};
@@ -158,8 +158,8 @@ impl Asked<'_> {
         loop {
             // A call that fails may succeed later: the API server may restart.
             let read = self.read(&session.client, &kind).await;
-            if let Ok(object) = &read
-                && let Some(answer) = self.answer(object.as_ref())?
+            if let Ok(seen) = &read
+                && let Some(answer) = self.answer(seen)?
             {
                 return Ok(Some(answer));
             }
@@ -176,42 +176,54 @@ impl Asked<'_> {
         }
     }
 
-    /// Reads the object, with the conditions of its report if they are or may be there.
+    /// Reads the object, and again with the conditions of its report: the target may change their place meanwhile. Empty
+    /// if it is gone.
     ///
     /// # Errors
-    /// A sentence, if one of them cannot be read.
-    async fn read(&self, client: &kube::Client, kind: &ResolvedKind) -> Result<Option<LeanObject>, String> {
+    /// A sentence, if the object, or the report of one without a verdict, cannot be read.
+    async fn read(&self, client: &kube::Client, kind: &ResolvedKind) -> Result<Vec<LeanObject>, String> {
         let place = (self.object.id.namespace.as_deref().unwrap_or_default(), &*self.object.id.name);
         let whole = read_object(client, kind, place).await.map_err(|error| error.to_string())?;
         let Some(object) = whole.map(|whole| LeanObject::prune(&whole, &FieldPaths::default())) else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
-        let is_reported = self.object.report.is_some() || may_have_report(kind, &object);
         // Another object, and a deletion, end the wait without a verdict.
-        if is_reported && object.id.uid == self.object.id.uid && !object.deleting {
-            return read_with_report(client, kind, &object).await.map(Some);
+        let is_waiting = object.id.uid == self.object.id.uid && !object.deleting && self.verdict(&object).is_none();
+        let reported = match is_waiting && kind.namespaced {
+            true => read_with_report(client, kind, &object).await,
+            false => Ok(None),
+        };
+        match reported {
+            Ok(reported) => Ok([object].into_iter().chain(reported).collect()),
+            // A user may lack the right on reports that nothing needs.
+            Err(_) if object.conditions.observed().is_some() => Ok(vec![object]),
+            Err(unread) => Err(unread),
         }
-        Ok(Some(object))
     }
 
-    /// Returns the verdict if it answers the request.
+    /// Returns the verdict that answers the request, from the object or its report.
     ///
     /// # Errors
     /// If no answer can follow.
-    fn answer(&self, object: Option<&LeanObject>) -> Result<Option<(ExitStatus, String)>, String> {
-        let Some(object) = object.filter(|object| object.id.uid == self.object.id.uid) else {
+    fn answer(&self, seen: &[LeanObject]) -> Result<Option<(ExitStatus, String)>, String> {
+        let Some(object) = seen.first().filter(|object| object.id.uid == self.object.id.uid) else {
             return Err("it was deleted meanwhile".to_owned());
         };
         if object.deleting {
             return Err("it is being deleted, so it is not polled".to_owned());
         }
-        let Some(condition) = object.conditions.observed() else { return Ok(None) };
+        Ok(seen.iter().find_map(|object| self.verdict(object)))
+    }
+
+    /// Returns the verdict with these conditions, if it answers the request.
+    fn verdict(&self, object: &LeanObject) -> Option<(ExitStatus, String)> {
+        let condition = object.conditions.observed()?;
         let is_present = object.generation.is_none() || condition.observed_generation == object.generation;
         let polled = condition.message.tag().and_then(|tag| tag.polled);
         // A later request, of another person, is answered by a later poll.
         let is_later = object.poll_requested().is_some() && object.is_poll_answered();
         if !is_present || !(polled.as_ref() == Some(&self.request) || is_later) {
-            return Ok(None);
+            return None;
         }
         let status = match condition.status {
             ConditionStatus::False => ExitStatus::Success,
@@ -219,7 +231,7 @@ impl Asked<'_> {
             ConditionStatus::Unknown => ExitStatus::Unknown,
         };
         let verdict = format!("{} {}: {}", condition.status.as_str(), condition.reason, condition.message.sentence());
-        Ok(Some((status, printable(&verdict))))
+        Some((status, printable(&verdict)))
     }
 }
 
@@ -228,6 +240,7 @@ impl Asked<'_> {
 mod tests {
     use super::*;
     use drift_api::names::POLL_REQUESTED_ANNOTATION;
+    use drift_api::object::report::{SeenReport, report_fields};
     use serde_json::{Value, json};
 
     fn object(request: &str, status: &str, message: &str) -> Value {
@@ -249,7 +262,7 @@ mod tests {
         let asked = lean(&json!({"metadata": {"uid": "u", "name": "web"}}));
         let kind = ServedKind::default();
         let asked = Asked { kind: &kind, object: &asked, request: PollRequest::of("T1") };
-        asked.answer(object.map(lean).as_ref())
+        asked.answer(&object.map(lean).into_iter().collect::<Vec<_>>())
     }
 
     #[test]
@@ -276,6 +289,29 @@ mod tests {
             let expected = expected.map(|(status, verdict)| (status, verdict.to_owned()));
             assert_eq!(answer(Some(&object)), Ok(expected), "{object}");
         }
+    }
+
+    /// The target changes between `conditions: Object` and `Report` after the request.
+    #[test]
+    fn the_answer_counts_wherever_it_stands() {
+        let asked = lean(&json!({"metadata": {"uid": "u", "name": "web"}}));
+        let kind = ServedKind::default();
+        let asked = Asked { kind: &kind, object: &asked, request: PollRequest::of("T1") };
+        let of_report = |message: &str| {
+            let report = json!({"metadata": {"name": "r", "uid": "ru", "resourceVersion": "7"}, "object": {"uid": "u"},
+                "status": {"conditions": [{"type": "driftObserved", "status": "False", "reason": "InSync",
+                    "message": format!("{message} [polled T1] [desired 2f0effaa9ac007e4, generation 2]")}]}});
+            SeenReport::of(LeanObject::prune(&report, &report_fields()))
+        };
+        let answered = Some((ExitStatus::Success, "False InSync: ok".to_owned()));
+        let (old, none) = (object("T1", "True", "bad [polled T0]"), object("T1", "True", "bad"));
+        for stale in [&old, &none] {
+            let seen = [lean(stale), lean(stale).with_report(of_report("ok"))];
+            assert_eq!(asked.answer(&seen), Ok(answered.clone()), "in the report");
+        }
+        let seen = [lean(&object("T1", "False", "ok [polled T1]")), lean(&old).with_report(SeenReport::absent(None))];
+        assert_eq!(asked.answer(&seen), Ok(answered), "on the object");
+        assert_eq!(asked.answer(&[lean(&old), lean(&old)]), Ok(None));
     }
 
     #[test]

@@ -41,10 +41,8 @@ pub(crate) fn notes_on(lease: Option<&Value>) -> LeaseNotes {
     let noted = annotations.and_then(|annotations| annotations.get(SELECTIONS_ANNOTATION)).and_then(Value::as_str);
     let noted = noted.map(|text| Selections::parse(text).0).unwrap_or_default();
     let place = |(selection, note): (&Selection, &Note)| {
-        let Selection { target, api_version, kind, namespaces, .. } = selection.clone();
+        let Selection { target, api_version, kind, namespaces, conditions, .. } = selection.clone();
         let label_selector = LabelSelector::default();
-        // A target with reports writes nothing to its objects, and has no note.
-        let conditions = ConditionsPlace::Object;
         let objects = ObjectSelection { api_version, kind, namespaces, label_selector, conditions };
         NotedPlace { target, config_map: note.config_map.clone(), objects }
     };

@@ -39,6 +39,9 @@ pub(crate) struct ApiServer {
     pub(crate) has_no_generations: bool,
 }
 
+/// The installation of both programs.
+pub(crate) const INSTALLATION: &str = "drift-system/drift-poller";
+
 /// Path of the finalizer list.
 const FINALIZERS: &str = "/metadata/finalizers";
 
@@ -112,8 +115,7 @@ impl ApiServer {
             }
             _ => {
                 self.created += 1;
-                let mut whole =
-                    new_report("drift-system/drift-poller", ("demo.driftpoller.dev/v1", "Thing"), &known.id);
+                let mut whole = new_report(INSTALLATION, ("demo.driftpoller.dev/v1", "Thing"), &known.id);
                 whole["metadata"]["uid"] = match &before {
                     Some(before) => before["metadata"]["uid"].clone(),
                     None => json!(format!("report-{name}-{}", self.created)),

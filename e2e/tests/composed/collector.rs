@@ -13,7 +13,7 @@ use drift_api::timing::moment::Moment;
 use drift_controller::engine::corrections::finalizer_patches::release_patch;
 use drift_kube::cleanup::{Duty, Judgement, LookEnd, Schedule, Stage};
 use drift_kube::subscriptions::Orphan;
-use drift_kube::{Configuration, KindName, SweepSettings, UnderWay};
+use drift_kube::{KindName, SweepSettings, UnderWay};
 use json_patch::Patch;
 use serde_json::Value;
 
@@ -56,9 +56,9 @@ impl Collector {
         Self { published: Arc::default(), marks, schedule: Schedule::new(settings) }
     }
 
-    /// Returns the targets by their ConfigMaps.
-    pub(crate) fn configuration(&self) -> &Configuration {
-        &self.published.configuration
+    /// Returns the targets by their ConfigMaps, and the notes on the Lease.
+    pub(crate) fn published(&self) -> Arc<Published> {
+        self.published.clone()
     }
 
     /// Accepts the targets by their ConfigMaps, and the notes on the Lease.

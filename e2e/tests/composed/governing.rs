@@ -33,10 +33,16 @@ struct Known {
 }
 
 /// The ConfigMaps as both programs have seen them.
-#[derive(Default)]
 pub(crate) struct Governing {
     poller: Known,
     controller: Known,
+}
+
+impl Default for Governing {
+    fn default() -> Self {
+        let poller = Known { notes: NotedSelections::with_reports(), ..Known::default() };
+        Self { poller, controller: Known::default() }
+    }
 }
 
 impl Governing {

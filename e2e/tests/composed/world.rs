@@ -13,12 +13,12 @@ use drift_api::object::report::report_fields;
 use drift_api::timing::moment::Moment;
 use drift_controller::engine::decide::attestation::Attestations;
 use drift_kube::UnderWay;
-use drift_kube::cleanup::is_left_report;
+use drift_kube::cleanup::{ReportSweep, SweepStep, judge_report};
 use drift_kube::subscriptions::dispatch::Effects;
 use drift_language::{Target, TargetState};
 use serde_json::Value;
 
-use crate::api_server::ApiServer;
+use crate::api_server::{ApiServer, INSTALLATION};
 use crate::calls::{Clock, Scene};
 use crate::collector::{Collector, KEPT_FOR};
 use crate::controller::Controller;
@@ -58,8 +58,7 @@ pub(crate) struct World {
     controller: Controller,
     poller_collector: Collector,
     controller_collector: Collector,
-    /// Reports that no target keeps, as the poller found them, each with its version and the time.
-    left_reports: BTreeMap<String, (Value, Moment)>,
+    report_sweep: ReportSweep,
     poller_watch: Watch,
     controller_watch: Watch,
     lease: BTreeMap<String, Attestation>,
@@ -82,7 +81,7 @@ impl Default for World {
             controller: Controller::default(),
             poller_collector: Collector::of(Who::Poller),
             controller_collector: Collector::of(Who::Controller),
-            left_reports: BTreeMap::new(),
+            report_sweep: sweep_of_term(Moment::START),
             poller_watch: Watch::of(Who::Poller),
             controller_watch: Watch::of(Who::Controller),
             lease: BTreeMap::new(),
@@ -149,6 +148,9 @@ impl World {
             Who::Controller => &mut self.controller_collector,
         };
         collector.hear_of(&effects.orphans, self.clock.moment);
+        if who == Who::Poller && effects.orphans.iter().any(|orphan| orphan.has_left) {
+            self.report_sweep.note_change(self.clock.moment);
+        }
         for (target, event) in effects.words {
             match who {
                 Who::Poller => self.poller.take(&target, event, self.clock),
@@ -195,7 +197,10 @@ impl World {
     fn publish(&mut self, who: Who) {
         let (published, clock) = (Arc::new(self.governing.published(who)), self.clock);
         match who {
-            Who::Poller => self.poller_collector.publish(published, clock.moment),
+            Who::Poller => {
+                self.poller_collector.publish(published, clock.moment);
+                self.report_sweep.note_change(clock.moment);
+            }
             Who::Controller => {
                 self.controller.publish(published.clone(), clock);
                 self.controller_collector.publish(published, clock.moment);
@@ -248,7 +253,7 @@ impl World {
                 self.poller = std::mem::take(&mut self.poller).die();
                 self.poller_watch.begin_anew();
                 self.poller_collector = Collector::of(who);
-                self.left_reports.clear();
+                self.report_sweep = sweep_of_term(self.clock.moment);
                 self.lease.clear();
             }
             Who::Controller => {
@@ -337,24 +342,42 @@ impl World {
         self.sweep();
     }
 
-    /// Deletes reports that no target keeps, and did not for the patience of a clean-up.
+    /// Does the steps of the clean-up of reports that are due.
     fn sweep(&mut self) {
-        let Self { left_reports, api, clock, poller_watch, poller_collector, .. } = self;
-        let (now, dispatch, configuration) = (clock.moment, poller_watch.dispatch(), poller_collector.configuration());
-        let is_left =
-            |report: &Value| is_left_report(&LeanObject::prune(report, &report_fields()), configuration, dispatch);
-        let left: BTreeMap<String, Value> =
-            api.reports.clone().into_iter().filter(|(_, report)| is_left(report)).collect();
-        left_reports.retain(|name, _| left.contains_key(name));
-        for (name, report) in left {
-            let version = report["metadata"]["resourceVersion"].clone();
-            let (seen, since) = left_reports.entry(name.clone()).or_insert((version.clone(), now)).clone();
-            if now.is_past(since, KEPT_FOR) && seen == version {
-                api.delete_report(&name);
-            } else if seen != version {
-                left_reports.insert(name, (version, now));
+        let Self { report_sweep, api, clock, poller_watch, poller_collector, .. } = self;
+        let (now, dispatch, published) = (clock.moment, poller_watch.dispatch(), poller_collector.published());
+        let mut left = Vec::new();
+        published.notes.know(&published.configuration, |known| {
+            let judge = |report: &LeanObject| judge_report(report, known, dispatch);
+            let mut is_read = false;
+            loop {
+                match report_sweep.step(known, judge, now) {
+                    SweepStep::Wait(_) => return,
+                    // All are in one page.
+                    SweepStep::Read(_) if is_read => {
+                        is_read = false;
+                        report_sweep.end_list();
+                    }
+                    SweepStep::Read(_) => {
+                        is_read = true;
+                        let page = api.reports.values().map(|report| LeanObject::prune(report, &report_fields()));
+                        report_sweep.take_page(page.collect());
+                    }
+                    SweepStep::Delete(report) => {
+                        let is_it = |stored: &Value| {
+                            let metadata = &stored["metadata"];
+                            metadata["uid"] == *report.id.uid
+                                && metadata["resourceVersion"] == report.resource_version.to_string()
+                        };
+                        let name = api.reports.iter().find(|(_, stored)| is_it(stored)).map(|(name, _)| name.clone());
+                        name.iter().for_each(|name| api.delete_report(name));
+                        report_sweep.end_deletion(name.is_some());
+                    }
+                    SweepStep::Forget(notes) => left.extend(notes),
+                }
             }
-        }
+        });
+        published.notes.forget(&left);
     }
 
     fn end_overdue(&mut self) {
@@ -413,4 +436,9 @@ impl World {
             }
         }
     }
+}
+
+/// Returns the clean-up of reports for a new term.
+fn sweep_of_term(now: Moment) -> ReportSweep {
+    ReportSweep::new(INSTALLATION, KEPT_FOR, now)
 }

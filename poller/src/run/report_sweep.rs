@@ -1,49 +1,68 @@
 //! Deletes DriftReports that no target keeps. The garbage collector deletes those of deleted objects.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
-
-use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
-use drift_api::object::report::{is_made_by, report_fields};
-use drift_kube::cleanup::{Selection, is_left_report, namespaces_of};
+use drift_api::object::report::report_fields;
+use drift_kube::cleanup::{Judgement, KnownTargets, ReportSweep, SweepStep, judge_report};
+use drift_kube::process::clock;
 use drift_kube::reports::report_kind;
 use drift_kube::subscriptions::Orphan;
-use drift_kube::{CallError, ObjectPages, ReportClient, WriteError};
-use drift_language::Target;
+use drift_kube::{CallError, ObjectPages, ObjectWriter, WriteError};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::run::context::Context;
 
-/// Time between two looks without a cause: objects that were deleted without their dependents cause none.
-const BETWEEN_LOOKS: Duration = Duration::from_hours(1);
-
-/// Time after a change in which the targets begin and end, so that the first look finds what they leave.
-const AFTER_CHANGE: Duration = Duration::from_secs(10);
-
-/// Looks for reports that no target keeps until the future is dropped. Two looks with the patience between them must find one, so that a
-/// target that returns keeps its reports.
-pub async fn sweep(context: &Context, reports: ReportClient) {
+/// Deletes the reports that no target keeps until the future is dropped, for one term of leadership.
+pub async fn sweep(context: &Context) {
     let mut configuration = context.configuration.clone();
     let mut orphans = context.watches.hear_of_orphans();
-    // Until then, the targets of a new process may not be listed.
-    tokio::time::sleep(context.patience).await;
+    let mut sweep = ReportSweep::new(&context.installation, context.patience, clock::now());
+    let writer = context.writer(report_kind(), report_fields());
+    let mut pages = None;
     loop {
-        tokio::time::sleep(AFTER_CHANGE).await;
-        configuration.mark_unchanged();
-        while orphans.try_recv().is_ok() {}
-        let suspected = look(context, |_| false, &reports).await;
-        if !suspected.is_empty() {
-            tokio::time::sleep(context.patience).await;
-            look(context, |uid| suspected.contains(uid), &reports).await;
-        }
-        tokio::select! {
-            changed = configuration.changed() => if changed.is_err() { return },
-            () = hear_of_left(&mut orphans) => {}
-            () = tokio::time::sleep(BETWEEN_LOOKS) => {}
+        let step = ask(context, |known, judge| sweep.step(known, judge, clock::now()));
+        match step {
+            SweepStep::Wait(until) => tokio::select! {
+                changed = configuration.changed() => match changed {
+                    Ok(()) => sweep.note_change(clock::now()),
+                    Err(_) => return,
+                },
+                () = hear_of_left(&mut orphans) => sweep.note_change(clock::now()),
+                () = tokio::time::sleep_until(clock::instant_of(until)) => {}
+            },
+            SweepStep::Read(place) => {
+                let new = || ObjectPages::new(&context.client, &report_kind(), place.as_slice(), report_fields());
+                match pages.get_or_insert_with(new).next().await {
+                    Ok(Some(page)) => {
+                        sweep.take_page(page);
+                        continue;
+                    }
+                    Ok(None) => sweep.end_list(),
+                    // Without the CustomResourceDefinition there are no reports.
+                    Err(error) if error.code() == Some(404) => sweep.end_list(),
+                    Err(error) => fail(context, &mut sweep, place.as_deref(), &error),
+                }
+                pages = None;
+            }
+            SweepStep::Delete(report) => {
+                let is_gone = delete(context, &sweep, (&writer, &report)).await;
+                sweep.end_deletion(is_gone);
+            }
+            SweepStep::Forget(notes) => {
+                let targets: Vec<_> = notes.iter().map(|note| note.target.as_str()).collect();
+                tracing::info!(?targets, "no report of removed targets is left");
+                context.notes.forget(&notes);
+            }
         }
     }
+}
+
+/// Calls `ask` with the targets that are known now, and the judgement of reports.
+fn ask<R>(context: &Context, ask: impl FnOnce(KnownTargets<'_>, &dyn Fn(&LeanObject) -> Judgement) -> R) -> R {
+    context.watches.asks(|dispatch| {
+        context.notes.know(&context.configuration.borrow(), |known| {
+            ask(known, &|report: &LeanObject| judge_report(report, known, dispatch))
+        })
+    })
 }
 
 /// Waits until a target loses an object. Other orphans carry marks of their own, and have no report.
@@ -57,65 +76,24 @@ async fn hear_of_left(orphans: &mut UnboundedReceiver<Orphan>) {
     }
 }
 
-/// Returns the reports that no target keeps, and deletes those of them that were `suspected` before.
-async fn look(context: &Context, suspected: impl Fn(&Uid) -> bool, reports: &ReportClient) -> HashSet<Uid> {
-    let (mut left, mut is_limited) = (HashSet::new(), false);
-    let mut pages = pages_of(context, &[]);
-    loop {
-        let page = match pages.next().await {
-            Ok(Some(page)) => page,
-            Ok(None) => return left,
-            Err(error) => {
-                let namespaces = namespaces_with_reports(context);
-                if error.code() == Some(403) && !is_limited && !namespaces.is_empty() {
-                    // The rights are bound in namespaces.
-                    (pages, is_limited) = (pages_of(context, &namespaces), true);
-                    continue;
-                }
-                tell(&error);
-                return left;
-            }
-        };
-        for report in page.iter().filter(|report| is_left(context, report)) {
-            left.insert(report.id.uid.clone());
-            if suspected(&report.id.uid) && context.leadership.is_held() {
-                let _slot = context.slots.enter().await;
-                let deleted = reports.delete(report).await;
-                let outcome = deleted.as_ref().map_or_else(WriteError::as_label, |()| "cleaned");
-                context.cleaned.count(outcome);
-                if let Err(error) = deleted.as_ref().map_err(ToString::to_string) {
-                    let (namespace, name) = (report.id.namespace.as_deref(), &*report.id.name);
-                    tracing::debug!(namespace, name, cause = error, "the report is not deleted");
-                }
-            }
-        }
+fn fail(context: &Context, sweep: &mut ReportSweep, namespace: Option<&str>, error: &CallError) {
+    let is_news = ask(context, |known, _| sweep.fail_list(known, error.code(), &error.to_string()));
+    if is_news {
+        tracing::warn!(namespace, cause = %error, "DriftReports of removed targets stay, because they cannot be listed");
     }
 }
 
-fn pages_of(context: &Context, namespaces: &[String]) -> ObjectPages {
-    ObjectPages::new(&context.client, &report_kind(), namespaces, report_fields())
-}
-
-/// Returns the namespaces in which targets keep reports. Empty also if one keeps them in all.
-fn namespaces_with_reports(context: &Context) -> Vec<String> {
-    let configuration = context.configuration.borrow();
-    let keeps = |target: &&Arc<Target>| target.objects.keeps_reports();
-    let selections: Vec<_> = configuration.targets.values().filter(keeps).map(|target| Selection::of(target)).collect();
-    namespaces_of(selections.iter())
-}
-
-/// Without the CustomResourceDefinition there are no reports.
-fn tell(error: &CallError) {
-    if error.code() == Some(404) {
-        tracing::debug!(cause = %error, "no reports");
-    } else {
-        tracing::warn!(cause = %error, "reports that no target keeps are not looked for");
+/// Deletes a report, unless a target keeps it by now. Returns true if it is gone.
+async fn delete(context: &Context, sweep: &ReportSweep, (writer, report): (&ObjectWriter, &LeanObject)) -> bool {
+    let slot = writer.slots.enter().await;
+    if !ask(context, |_, judge| sweep.confirms(judge)) {
+        return false;
     }
-}
-
-fn is_left(context: &Context, report: &LeanObject) -> bool {
-    let configuration = context.configuration.borrow();
-    // Other installations keep their reports by targets of their own.
-    is_made_by(report, &context.installation)
-        && context.watches.asks(|dispatch| is_left_report(report, &configuration, dispatch))
+    let deleted = writer.delete(&slot, report).await;
+    context.cleaned.count(deleted.as_ref().map_or_else(WriteError::as_label, |()| "cleaned"));
+    if let Err(error) = &deleted {
+        let (namespace, name) = (report.id.namespace.as_deref(), &*report.id.name);
+        tracing::debug!(namespace, name, cause = %error, "the report is not deleted");
+    }
+    matches!(deleted, Ok(()) | Err(WriteError::Gone))
 }

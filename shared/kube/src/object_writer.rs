@@ -32,6 +32,9 @@ pub const CONCURRENT_READS_ANEW: usize = CONCURRENT_CALLS / 2;
 /// it is back.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// Refusal to write conditions whose place is not known.
+const REPORT_UNREAD: &str = "the DriftReport of the object was not read";
+
 /// Limits the concurrent calls of one program. Waiting calls are served in order.
 #[derive(Clone, Debug)]
 pub struct CallSlots {
@@ -202,10 +205,25 @@ impl ObjectWriter {
         patch: Patch,
     ) -> Result<LeanObject, WriteError> {
         self.ensure_leading()?;
-        self.slots.heed(match (&self.reports, &object.report) {
+        self.slots.heed(self.send_status(object, patch).await)
+    }
+
+    async fn send_status(&self, object: &LeanObject, patch: Patch) -> Result<LeanObject, WriteError> {
+        match (&self.reports, &object.report) {
             (Some(reports), Some(known)) => reports.write(&self.kind, (object, known), patch).await,
-            _ => self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await,
-        })
+            // A status without room for the conditions is not ours to write.
+            (Some(_), None) => Err(WriteError::Refused(REPORT_UNREAD.to_owned())),
+            (None, _) => self.objects.patch_status(&self.kind, &object.id, patch, &self.fields).await,
+        }
+    }
+
+    /// Deletes an object in the state in which it was read: a report that no target keeps.
+    ///
+    /// # Errors
+    /// [`WriteError`]: `Moved` if it is in another state.
+    pub async fn delete(&self, _slot: &CallSlot, object: &LeanObject) -> Result<(), WriteError> {
+        self.ensure_leading()?;
+        self.slots.heed(self.objects.delete(&self.kind, &object.id, &object.resource_version).await)
     }
 
     /// Checked with the slot, right before the write.
@@ -297,6 +315,19 @@ mod tests {
         assert!(matches!(written, Err(WriteError::NotLeading)), "{written:?}");
         let patched = writer.patch(&slot, &object, Patch(Vec::new())).await;
         assert!(matches!(patched, Err(WriteError::NotLeading)), "{patched:?}");
+        let deleted = writer.delete(&slot, &object).await;
+        assert!(matches!(deleted, Err(WriteError::NotLeading)), "{deleted:?}");
+        assert_eq!(log.lines(), Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn an_object_without_its_report_is_not_written() {
+        let (client, log) = client(|_| async { reply(200, &json!({})) }.boxed());
+        let writer = writer(client).keeping(ConditionsPlace::Report, "drift-system/drift-poller");
+        let object = json!({"metadata": {"uid": "u", "name": "n", "namespace": "a", "resourceVersion": "1"}});
+        let object = LeanObject::prune(&object, &FieldPaths::default());
+        let written = writer.send_status(&object, Patch(Vec::new())).await;
+        assert!(matches!(written, Err(WriteError::Refused(_))), "{written:?}");
         assert_eq!(log.lines(), Vec::<String>::new());
     }
 

@@ -4,6 +4,7 @@ mod listed;
 
 use drift_api::names::{REPORT_API_VERSION, REPORT_KIND, REPORT_PLURAL};
 use drift_api::object::report::{ReportState, SeenReport, new_report, report_fields, report_name};
+use drift_api::object::status_patch::into_patch;
 use drift_api::object::{LeanObject, ObjectId};
 use drift_api::resource_version::ResourceVersion;
 use json_patch::Patch;
@@ -34,7 +35,7 @@ pub fn report_kind() -> ResolvedKind {
 pub struct ReportClient {
     objects: ObjectClient,
     report: ResolvedKind,
-    /// The installation that is written into new reports.
+    /// The installation that written reports name.
     installation: String,
 }
 
@@ -70,6 +71,9 @@ impl ReportClient {
         let written = match &known.stored {
             Some(report) if report.object == object.id.uid => {
                 let id = report_of(kind, &object.id, &report.uid);
+                let Patch(mut operations) = patch;
+                operations.extend(into_patch(report.naming(&self.installation)).0);
+                let patch = Patch(operations);
                 // The report is gone. The object may well be there.
                 objects.patch(&self.report, &id, patch, fields).await.map_err(moved_if_gone)
             }
@@ -99,14 +103,6 @@ impl ReportClient {
     ) -> Result<Value, CallError> {
         let whole = self.whole(kind, object, patch, None).map_err(|error| CallError::Unreadable(error.to_string()))?;
         self.objects.try_create(&self.report, &report_of(kind, &object.id, ""), &whole).await
-    }
-
-    /// Deletes a report in the state in which it was read.
-    ///
-    /// # Errors
-    /// [`WriteError`]: `Moved` if it is in another state.
-    pub async fn delete(&self, report: &LeanObject) -> Result<(), WriteError> {
-        self.objects.delete(&self.report, &report.id, &report.resource_version).await
     }
 
     /// Returns the whole report with a patch applied, in place of the stored `version`.
@@ -179,5 +175,60 @@ mod tests {
             assert_eq!(written.unwrap_err().as_label(), expected);
             assert_eq!(log.lines().len(), 1);
         }
+    }
+    const OURS: &str = "drift-system/drift-poller";
+
+    fn report(object: &str, annotations: &Value) -> Value {
+        let metadata =
+            json!({"namespace": "n", "name": "r", "uid": "ru", "resourceVersion": "7", "annotations": annotations});
+        let condition = json!({"type": "driftObserved", "status": "True", "reason": "FieldsDiffer", "message": "m"});
+        json!({"metadata": metadata, "object": {"uid": object}, "status": {"conditions": [condition]}})
+    }
+
+    /// Writes a patch of the reason to an object with this report. Returns the method and body that are sent.
+    async fn written(report: &Value) -> (String, Value) {
+        let (client, log) = answering(|sent| reply(200, &sent.json()));
+        let reports = ReportClient::new(ObjectClient::new(client, "poller"), OURS);
+        let version = GroupVersionKind::gvk("g.example", "v1", "Ox");
+        let kind = ResolvedKind { resource: ApiResource::from_gvk_with_plural(&version, "oxen"), namespaced: true };
+        let metadata = json!({"namespace": "n", "name": "a", "uid": "u", "resourceVersion": "5"});
+        let object = LeanObject::prune(&json!({ "metadata": metadata }), &FieldPaths::default());
+        let object = object.with_report(SeenReport::of(LeanObject::prune(report, &report_fields())));
+        let patch = json!([{"op": "add", "path": "/status", "value": {"fields": "/a"}}]);
+        let known = object.report.clone().unwrap();
+        // The answer to a patch is none of a real API server, and not looked at.
+        let _ = reports.write(&kind, (&object, &known), serde_json::from_value(patch).unwrap()).await;
+        let sent = &log.all()[0];
+        (log.lines()[0].split(' ').next().unwrap().to_owned(), sent.json())
+    }
+
+    #[tokio::test]
+    async fn a_write_takes_the_report_of_another_installation_over() {
+        let path = "/metadata/annotations";
+        let key = "driftpoller.dev~1installation";
+        let named = |path: &str, value: Value| vec![json!({"op": "add", "path": path, "value": value})];
+        for (annotations, expected) in [
+            (json!({"driftpoller.dev/installation": OURS}), vec![]),
+            (
+                json!({"driftpoller.dev/installation": "other/drift-poller"}),
+                named(&format!("{path}/{key}"), json!(OURS)),
+            ),
+            (json!({"of-a-person": "x"}), named(&format!("{path}/{key}"), json!(OURS))),
+            (Value::Null, named(path, json!({"driftpoller.dev/installation": OURS}))),
+        ] {
+            let (method, sent) = written(&report("u", &annotations)).await;
+            assert_eq!(method, "PATCH");
+            assert_eq!(sent.as_array().unwrap()[1..], expected, "{annotations}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_report_of_a_former_object_is_replaced() {
+        let (method, sent) = written(&report("former", &json!({"of-a-person": "x"}))).await;
+        assert_eq!(method, "PUT");
+        let metadata = &sent["metadata"];
+        assert_eq!((&metadata["resourceVersion"], &sent["object"]["uid"]), (&json!("7"), &json!("u")));
+        assert_eq!(metadata["annotations"], json!({"driftpoller.dev/installation": OURS}));
+        assert_eq!(sent["status"], json!({"fields": "/a"}), "nothing of the former one");
     }
 }

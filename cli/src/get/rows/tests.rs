@@ -6,6 +6,7 @@ use crate::ending::ExitStatus;
 use crate::get::changes::Followed;
 use crate::get::wanted::{Wanted, arrange};
 use crate::targets::reports::with_its_conditions;
+use drift_api::held_corrections::Held;
 use drift_api::object::SeenObject;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::report::{report_fields, report_name};
@@ -275,19 +276,19 @@ fn a_held_row_waits_for_more_than_a_poll() {
     for (next, hold, expected) in [
         (Next::Nothing, None, false),
         (Next::Poll, None, false),
-        (Next::Verification, None, false),
+        (Next::Held(Held::NotVerified), None, false),
         (Next::Correction, None, false),
         (Next::Correction, Some(&held), true),
         (Next::Deletion, Some(&held), true),
-        (Next::Paused, None, true),
-        (Next::AwaitingApproval, None, true),
-        (Next::HourlyTry, None, true),
-        (Next::Observing, None, true),
+        (Next::Held(Held::Paused), None, true),
+        (Next::Held(Held::AwaitingApproval), None, true),
+        (Next::Held(Held::AttemptsExhausted), None, true),
+        (Next::Held(Held::Observing), None, true),
     ] {
         assert_eq!(wants(next, hold), expected, "{next:?}");
     }
     let drifted_and_held = Wanted { drifted: true, held: true, ..Wanted::default() };
-    let paused = Row { next: Next::Paused, ..good };
+    let paused = Row { next: Next::Held(Held::Paused), ..good };
     assert!(!drifted_and_held.wants(&paused), "it is in sync");
     assert_eq!(drifted_and_held.nothing_of(&[paused], None), "nothing drifted and is held: 1 object in sync");
 }

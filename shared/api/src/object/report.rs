@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use crate::collections::shared_text::SharedText;
 use crate::condition::{Conditions, GenerationPlace};
 use crate::identity::Uid;
 use crate::names::{INSTALLATION_ANNOTATION, REPORT_API_VERSION, REPORT_KIND};
@@ -38,6 +39,27 @@ pub struct StoredReport {
     pub object: Uid,
     /// True if it names fields that differ.
     pub names_fields: bool,
+    /// The installation that it names. `None` if it names none.
+    pub installation: Option<SharedText>,
+    /// True if it has any annotation.
+    pub is_annotated: bool,
+}
+
+impl StoredReport {
+    /// Returns the operations that name this installation in the report, in which they were not read so. The writer of a
+    /// report has its object, so the former installation must not delete it.
+    #[must_use]
+    pub fn naming(&self, installation: &str) -> Vec<Value> {
+        let path = "/metadata/annotations";
+        match &self.installation {
+            Some(named) if **named == *installation => Vec::new(),
+            _ if self.is_annotated => {
+                let path = format!("{path}/{}", INSTALLATION_ANNOTATION.replace('/', "~1"));
+                vec![json!({"op": "add", "path": path, "value": installation})]
+            }
+            _ => vec![json!({"op": "add", "path": path, "value": {INSTALLATION_ANNOTATION: installation}})],
+        }
+    }
 }
 
 /// A report as it was seen, or its absence, with the conditions in it.
@@ -58,9 +80,12 @@ impl SeenReport {
         let view = report.view.open();
         let object = view.pointer("/object/uid").and_then(Value::as_str).unwrap_or_default().into();
         let names_fields = view.pointer("/status/fields").is_some_and(|fields| !fields.is_null());
+        let is_annotated = view.pointer("/metadata/annotations").is_some_and(Value::is_object);
+        let installation = installation_of(&report).as_deref().map(SharedText::from);
         let LeanObject { id, resource_version, conditions, .. } = report;
         let current_at = resource_version.number();
-        let stored = Some(StoredReport { uid: id.uid, resource_version, object, names_fields });
+        let stored =
+            Some(StoredReport { uid: id.uid, resource_version, object, names_fields, installation, is_annotated });
         Self { state: ReportState { stored, current_at }, conditions, is_listed: false }
     }
 
@@ -157,7 +182,7 @@ pub fn report_fields() -> FieldPaths {
     let mut fields = FieldPaths::default().with_generation_in(GENERATION_PLACE);
     fields.insert(vec!["object".to_owned()]);
     fields.insert(["status", "fields"].map(str::to_owned).to_vec());
-    fields.insert(["metadata", "annotations", INSTALLATION_ANNOTATION].map(str::to_owned).to_vec());
+    fields.insert(["metadata", "annotations"].map(str::to_owned).to_vec());
     fields
 }
 
@@ -186,9 +211,13 @@ pub fn installation(namespace: &str, poller_lease: &str) -> String {
 /// Returns true if this installation made a report, which was decoded with [`report_fields`].
 #[must_use]
 pub fn is_made_by(report: &LeanObject, installation: &str) -> bool {
+    installation_of(report).as_deref() == Some(installation)
+}
+
+fn installation_of(report: &LeanObject) -> Option<String> {
     let view = report.view.open();
-    let annotations = view.pointer("/metadata/annotations");
-    annotations.and_then(|all| all.get(INSTALLATION_ANNOTATION)).and_then(Value::as_str) == Some(installation)
+    let annotations = view.pointer("/metadata/annotations")?;
+    annotations.get(INSTALLATION_ANNOTATION)?.as_str().map(str::to_owned)
 }
 
 /// Returns a report without conditions, about an object of this version and kind.

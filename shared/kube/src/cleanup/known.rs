@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use drift_api::identity::ScopeId;
 use drift_api::object::{LeanObject, ObjectId};
-use drift_language::{Target, TargetState};
+use drift_language::{ConditionsPlace, Target, TargetState};
 
 use crate::cleanup::kind_notes::{KindNotes, NoteState, NoteUse};
 use crate::cleanup::selections::{Note, Selection, Selections};
@@ -133,8 +133,38 @@ impl<'a> KnownTargets<'a> {
         }
     }
 
+    /// Judges a report about an object of this kind, which these targets received. `is_listed` returns true for a target
+    /// that received all its objects.
+    #[must_use]
+    pub fn judge_report(
+        self,
+        kind: &KindName,
+        namespace: Option<&str>,
+        told: &[Arc<str>],
+        is_listed: impl Fn(&str) -> bool,
+    ) -> Judgement {
+        let keeps = |target: &&Arc<Target>| target.objects.keeps_reports() && target.objects.includes(namespace);
+        let is_told = |target: &&Arc<Target>| told.iter().any(|one| **one == *target.name);
+        // The first target by name owns the object, and the others skip it.
+        let owner = self.configuration.of_kind(kind).find(is_told);
+        if owner.as_ref().is_some_and(keeps) {
+            return Judgement::Selected;
+        }
+        let is_certain =
+            owner.is_some() || self.configuration.of_kind(kind).filter(keeps).all(|peer| is_listed(&peer.name));
+        match self.judge_by_notes(ConditionsPlace::Report, kind, namespace) {
+            Judgement::Left if !is_certain => Judgement::Unlisted,
+            judgement => judgement,
+        }
+    }
+
     fn judge_unselected(self, kind: &KindName, namespace: Option<&str>) -> Judgement {
-        let mut covering = self.notes.iter().filter(|(selection, _)| selection.covers(kind, namespace)).peekable();
+        self.judge_by_notes(ConditionsPlace::Object, kind, namespace)
+    }
+
+    /// Judges what targets with their conditions in this place have left on an object, or beside it.
+    fn judge_by_notes(self, place: ConditionsPlace, kind: &KindName, namespace: Option<&str>) -> Judgement {
+        let mut covering = self.of_place(place).filter(|(selection, _)| selection.covers(kind, namespace)).peekable();
         if covering.peek().is_none() {
             Judgement::Foreign
         } else if covering.all(|(selection, note)| self.is_decided(selection, note)) {
@@ -159,7 +189,7 @@ impl<'a> KnownTargets<'a> {
         for target in targets.values().filter(|target| !is_listed(target)) {
             incomplete.entry(target.scope.id).or_default().insert(target.name.clone());
         }
-        for (noted, note) in self.notes.iter() {
+        for (noted, note) in self.of_place(ConditionsPlace::Object) {
             let target = targets.get(&noted.target);
             let is_known = target.map_or_else(|| self.is_decided(noted, note), |target| is_listed(target));
             match noted.identity_scope() {
@@ -175,16 +205,27 @@ impl<'a> KnownTargets<'a> {
 
     /// Returns the notes and selections of one kind.
     pub(super) fn of_kind(self, kind: &KindName) -> KindNotes {
-        let noted = self.notes.iter().filter(|(selection, _)| selection.kind_name() == *kind);
+        let noted = self.of_place(ConditionsPlace::Object).filter(|(selection, _)| selection.kind_name() == *kind);
         let state = |(selection, note): (&Selection, &Note)| (selection.clone(), self.note_state(selection, note));
         let of_kind = self.on_objects(kind);
         let selections = of_kind.map(|target| (target.name.clone(), target.objects.clone(), target.scope.id));
         KindNotes { selections: selections.collect(), notes: noted.map(state).collect() }
     }
 
-    /// Returns the noted kinds.
+    /// Returns the notes of targets with reports.
+    pub(super) fn with_reports(self) -> impl Iterator<Item = (&'a Selection, NoteState)> {
+        let noted = self.of_place(ConditionsPlace::Report);
+        noted.map(move |(selection, note)| (selection, self.note_state(selection, note)))
+    }
+
+    /// Returns the kinds with noted marks on their objects.
     pub(super) fn kinds(self) -> BTreeSet<KindName> {
-        self.notes.iter().map(|(selection, _)| selection.kind_name()).collect()
+        self.of_place(ConditionsPlace::Object).map(|(selection, _)| selection.kind_name()).collect()
+    }
+
+    /// Returns the notes of targets whose conditions have this place.
+    fn of_place(self, place: ConditionsPlace) -> impl Iterator<Item = (&'a Selection, &'a Note)> {
+        self.notes.iter().filter(move |(selection, _)| selection.conditions == place)
     }
 
     fn note_state(self, selection: &Selection, note: &Note) -> NoteState {
@@ -192,6 +233,7 @@ impl<'a> KnownTargets<'a> {
         let target = self.configuration.targets.get(&selection.target);
         let scope = target.filter(|target| selection.is_all_of(&target.objects)).map(|target| target.scope.id);
         let needed = match scope {
+            // The note of a target with reports has no scope.
             Some(scope) if selection.identity_scope().is_none_or(|noted| noted == scope) => NoteUse::Present,
             Some(_) => NoteUse::FormerScope,
             None if is_decided => NoteUse::Finished,

@@ -20,7 +20,7 @@ pub use cleaner::{Cleaner, Stage, SweepSettings};
 pub use collector::Collector;
 pub use context::{CleanedObjects, CollectorContext};
 pub use known::{IncompleteScopes, Judgement, KnownTargets};
-pub use left_reports::is_left_report;
+pub use left_reports::{ReportSweep, SweepStep, judge_report};
 pub use missing::MissingTargets;
 pub use noted::{HeldNote, NotedSelections};
 pub use schedule::{Duty, LookEnd, Schedule};

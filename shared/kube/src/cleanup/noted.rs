@@ -22,6 +22,8 @@ const MOST_BYTES: usize = 192 * 1024;
 #[derive(Clone, Debug)]
 pub struct NotedSelections {
     notes: watch::Sender<Notes>,
+    /// True if targets with reports are noted too.
+    with_reports: bool,
 }
 
 #[derive(Debug, Default)]
@@ -43,11 +45,23 @@ pub struct HeldNote {
 
 impl Default for NotedSelections {
     fn default() -> Self {
-        Self { notes: watch::Sender::new(Notes::default()) }
+        Self { notes: watch::Sender::new(Notes::default()), with_reports: false }
     }
 }
 
 impl NotedSelections {
+    /// Creates the notes of the program that deletes the reports of removed targets. The other one notes no target with
+    /// reports, because it leaves nothing of it.
+    #[must_use]
+    pub fn with_reports() -> Self {
+        Self { with_reports: true, ..Self::default() }
+    }
+
+    /// Returns true if the program leaves something of the target.
+    fn has_marks_of(&self, target: &Target) -> bool {
+        self.with_reports || !target.objects.keeps_reports()
+    }
+
     /// Begins a term with the notes found on the Lease when it was acquired. Work that restarts within a term keeps its
     /// notes, including changes since then.
     pub fn begin(&self, lease: &LeaseHandle) {
@@ -67,12 +81,12 @@ impl NotedSelections {
         });
     }
 
-    /// Notes every active target that writes to its objects.
+    /// Notes every active target of which the program leaves something.
     pub fn arrange(&self, configuration: &Configuration) {
         self.notes.send_if_modified(|notes| {
             let before = notes.wanted.clone();
-            let writes = |target: &&Arc<Target>| !target.objects.keeps_reports();
-            configuration.targets.values().filter(writes).for_each(|target| notes.wanted.add(target));
+            let marking = configuration.targets.values().filter(|target| self.has_marks_of(target));
+            marking.for_each(|target| notes.wanted.add(target));
             for (target, hashes) in configuration.forgotten.iter().filter(|(target, _)| is_there(configuration, target))
             {
                 notes.wanted.outlive(target, hashes);
@@ -119,9 +133,9 @@ impl NotedSelections {
         all
     }
 
-    /// Waits until the target's note is on the Lease. `None` at once for a target that writes nothing to its objects.
+    /// Waits until the target's note is on the Lease. `None` at once for a target of which the program leaves nothing.
     pub async fn hold(&self, target: &Target) -> Option<HeldNote> {
-        if target.objects.keeps_reports() {
+        if !self.has_marks_of(target) {
             return None;
         }
         let selection = Selection::of(target);

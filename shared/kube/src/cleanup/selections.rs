@@ -12,7 +12,7 @@ use crate::client::ResolvedKind;
 use crate::kinds::{KindError, locate_writable_kind};
 use drift_api::identity::ScopeId;
 use drift_api::short_hash;
-use drift_language::{ObjectSelection, Target};
+use drift_language::{ConditionsPlace, ObjectSelection, Target};
 
 /// The place where one target has or had objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -28,19 +28,22 @@ pub struct Selection {
     #[serde(default)]
     pub namespaces: Vec<String>,
     /// The scope of the target's identities, in which its objects may have claims. `None` if an older version
-    /// wrote the note.
+    /// wrote the note, or if the target keeps reports, which have no claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// The place of the conditions that the target leaves.
+    #[serde(default, skip_serializing_if = "is_on_objects")]
+    pub conditions: ConditionsPlace,
 }
 
 impl Selection {
     /// Returns the selection of a target.
     #[must_use]
     pub fn of(target: &Target) -> Self {
-        let ObjectSelection { api_version, kind, namespaces, .. } = &target.objects;
+        let ObjectSelection { api_version, kind, namespaces, conditions, .. } = &target.objects;
         let (api_version, kind, namespaces) = (api_version.clone(), kind.clone(), namespaces.clone());
-        let scope = Some(target.scope.id.to_string());
-        Self { target: target.name.clone(), api_version, kind, namespaces, scope }
+        let scope = is_on_objects(conditions).then(|| target.scope.id.to_string());
+        Self { target: target.name.clone(), api_version, kind, namespaces, scope, conditions: *conditions }
     }
 
     /// Returns the kind of its objects.
@@ -62,10 +65,17 @@ impl Selection {
         self.kind_name() == *kind && (self.namespaces.is_empty() || namespace.is_none_or(is_inside))
     }
 
-    /// Returns true if it equals the kind and namespaces that a target has now. Labels are ignored.
+    /// Returns true if its target left reports, and no marks on its objects.
+    #[must_use]
+    pub fn keeps_reports(&self) -> bool {
+        self.conditions == ConditionsPlace::Report
+    }
+
+    /// Returns true if it equals the kind, namespaces and place of the conditions that a target has now. Labels are
+    /// ignored.
     #[must_use]
     pub fn is_all_of(&self, now: &ObjectSelection) -> bool {
-        !now.keeps_reports()
+        self.conditions == now.conditions
             && self.api_version == now.api_version
             && self.kind == now.kind
             && self.namespaces == now.namespaces
@@ -86,7 +96,7 @@ impl Note {
     /// Returns the fingerprint by which a person forgets the target: 8 hex digits. Its ConfigMap does not count.
     #[must_use]
     pub fn hash(&self, selection: &Selection) -> String {
-        let Selection { target, api_version, kind, namespaces, scope } = selection;
+        let Selection { target, api_version, kind, namespaces, scope, .. } = selection;
         let scope = scope.as_deref().unwrap_or_default();
         let text = format!("{target} {api_version} {kind} {} {scope} {}", namespaces.join(","), self.round);
         format!("{:08x}", short_hash(&text))
@@ -108,6 +118,11 @@ struct Entry {
     round: u32,
     #[serde(flatten)]
     selection: Selection,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_on_objects(place: &ConditionsPlace) -> bool {
+    *place == ConditionsPlace::Object
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::section::{Leaf as _, Section, distinct, literal, words};
@@ -41,7 +42,7 @@ pub struct ObjectSelection {
 const PLACES: &[(&str, ConditionsPlace)] = &[("Object", ConditionsPlace::Object), ("Report", ConditionsPlace::Report)];
 
 /// The place of both conditions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ConditionsPlace {
     /// `.status.conditions` of the object itself.
     #[default]

@@ -411,7 +411,7 @@ fn hints_hide_no_war_from_the_count() {
 
 #[test]
 fn a_verdict_that_others_keep_removing_is_reported() {
-    for (pause, reported_after) in [(90, Some(6)), (700, None)] {
+    for (pause, reported_after) in [(90, Some(6)), (600, Some(6)), (750, None)] {
         let (version, second, is_fulfilled) = (1, 0, false);
         let mut war = War { state: tagged(), object: object(&spec(), 0, 1), version, second, is_fulfilled };
         war.run(60);
