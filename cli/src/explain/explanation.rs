@@ -67,6 +67,9 @@ pub struct Explanation {
     answers: Vec<Answer>,
 }
 
+/// The text of a condition that says what the verdict says.
+const THE_SAME: &str = "the same";
+
 /// The head of a paragraph, and its lines.
 type Paragraph = (&'static str, Vec<String>);
 
@@ -233,9 +236,13 @@ impl Explanation {
         paragraphs
     }
 
-    /// A condition, in brackets if the poller does not stand by it.
+    /// A condition, in brackets if the poller does not stand by it. A verdict that stands already is not said twice.
     fn said_by(&self, condition: &Condition) -> String {
-        let said = current(condition, &self.written);
+        let part = |field: &str| self.verdict.get(field).and_then(Value::as_str).unwrap_or_default();
+        let is_same = condition.kind == ConditionKind::Observed
+            && (part("status"), part("reason"), part("message"))
+                == (condition.status.as_str(), &*condition.reason, condition.message.text());
+        let said = current(condition, if is_same { THE_SAME } else { condition.message.text() }, &self.written);
         match self.doubt.filter(|_| condition.kind == ConditionKind::Observed) {
             Some(doubt) => format!("{} ({said})", doubt.as_str()),
             None => said,
@@ -295,10 +302,10 @@ fn said(verdict: &Verdict) -> Value {
     json!({"status": said.status.as_str(), "reason": said.reason, "message": said.message.text()})
 }
 
-fn current(condition: &Condition, written: &StatusWrites) -> String {
-    let Condition { kind, status, reason, message, last_transition_time, .. } = condition;
+fn current(condition: &Condition, text: &str, written: &StatusWrites) -> String {
+    let Condition { kind, status, reason, last_transition_time, .. } = condition;
     let written = written.of_condition(*kind).map(|time| format!(", last written {time}")).unwrap_or_default();
-    let (kind, status, text) = (kind.as_str(), status.as_str(), message.text());
+    let (kind, status) = (kind.as_str(), status.as_str());
     format!("{kind} {status}/{reason}: {text} (status since {last_transition_time}{written})")
 }
 
