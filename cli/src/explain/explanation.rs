@@ -69,6 +69,9 @@ pub struct Explanation {
     answers: Vec<Answer>,
 }
 
+/// The text of a condition that says what the verdict says.
+const THE_SAME: &str = "the same";
+
 /// The head of a paragraph, and its lines.
 type Paragraph = (&'static str, Vec<String>);
 
@@ -228,10 +231,15 @@ impl Explanation {
         paragraphs
     }
 
-    /// A condition, in brackets if the poller does not stand by it.
+    /// A condition, in brackets if the poller does not stand by it. A verdict that stands already is not said twice.
     fn said_by(&self, placed: &Placed) -> String {
-        let said = current(placed, &self.written);
-        match self.doubt.filter(|_| placed.condition.kind == ConditionKind::Observed) {
+        let Condition { kind, status, reason, .. } = &placed.condition;
+        let stored = placed.stored_message();
+        let part = |field: &str| self.verdict.get(field).and_then(Value::as_str).unwrap_or_default();
+        let is_same = *kind == ConditionKind::Observed
+            && (part("status"), part("reason"), part("message")) == (status.as_str(), &**reason, &*stored);
+        let said = current(&placed.condition, if is_same { THE_SAME } else { &stored }, &self.written);
+        match self.doubt.filter(|_| *kind == ConditionKind::Observed) {
             Some(doubt) => format!("{} ({said})", doubt.as_str()),
             None => said,
         }
@@ -302,10 +310,10 @@ fn said(facts: Facts<'_>) -> Value {
     json!({"status": said.status.as_str(), "reason": said.reason, "message": said.stored_message(place)})
 }
 
-fn current(placed: &Placed, written: &StatusWrites) -> String {
-    let Condition { kind, status, reason, last_transition_time, .. } = &placed.condition;
+fn current(condition: &Condition, text: &str, written: &StatusWrites) -> String {
+    let Condition { kind, status, reason, last_transition_time, .. } = condition;
     let written = written.of_condition(*kind).map(|time| format!(", last written {time}")).unwrap_or_default();
-    let (kind, status, text) = (kind.as_str(), status.as_str(), placed.stored_message());
+    let (kind, status) = (kind.as_str(), status.as_str());
     format!("{kind} {status}/{reason}: {text} (status since {last_transition_time}{written})")
 }
 

@@ -1,4 +1,4 @@
-//! The answer behind `ResponseInvalid`, for the person who runs `explain` with their own rights: status, content type and
+//! The answer behind `ResponseInvalid` and behind a refused read, for the person who runs `explain` with their own rights: status, content type and
 //! the beginning of the body. Conditions and logs have none of the body.
 
 use drift_api::condition::ObservedReason;
@@ -6,6 +6,7 @@ use drift_api::printable::printable;
 use drift_language::{Format, Source, Target, fault_in};
 use drift_poller::engine::judgement::drift::Subject;
 use drift_systems::{HttpReply, ReplyBody};
+use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
@@ -15,20 +16,25 @@ use super::masker::{Masker, observed};
 use super::polling::Polled;
 use super::requests::session_values::session_values;
 
-/// Letters of a body that are shown: three lines of a terminal.
-const SHOWN: usize = 200;
+/// Letters of a body that are shown: three or four lines of a terminal.
+const SHOWN: usize = 256;
 /// Letters of a content type that are shown.
 const SHOWN_OF_TYPE: usize = 60;
 
-/// Describes the last answer of an invalid read; nothing for other results.
+/// Describes the last answer of a read that it made fail; nothing for other results.
 pub(super) fn describe(target: &Target, subject: Subject<'_>, polled: &Polled) -> Vec<String> {
-    let is_invalid = polled.observed.as_ref().is_err_and(|failure| failure.reason == ObservedReason::ResponseInvalid);
-    let last = polled.exchanges.last().filter(|_| is_invalid);
-    let reply = last.and_then(|exchange| exchange.reply.as_ref());
+    let failed = polled.observed.as_ref().err().map(|failure| failure.reason);
+    let reply = polled.exchanges.last().and_then(|exchange| exchange.reply.as_ref());
+    let reply = reply.filter(|reply| failed.is_some_and(|reason| says_why(reason, reply.status)));
     let lines = reply.map(|reply| answer_lines(target, subject, reply)).unwrap_or_default();
     let sessions = session_values(target, &polled.exchanges);
     let masker = Masker::outside().hiding_sessions(&sessions);
     lines.iter().map(|line| masker.line(line)).collect()
+}
+
+/// Returns true if the answer says why the read failed: it is not what the target describes, or an error.
+fn says_why(reason: ObservedReason, status: StatusCode) -> bool {
+    reason == ObservedReason::ResponseInvalid || !status.is_success()
 }
 
 /// An answer, line by line, without secrets.
@@ -87,7 +93,7 @@ fn beginning(body: &str) -> String {
 mod tests {
     use super::*;
     use drift_language::fixtures::proxies::{TEXT, object, target};
-    use http::{HeaderMap, HeaderValue, StatusCode};
+    use http::{HeaderMap, HeaderValue};
     use serde_json::json;
 
     fn lines(status: u16, media: &'static str, body: &str) -> Vec<String> {
@@ -121,6 +127,20 @@ mod tests {
             let media = if media.is_empty() { "no content type" } else { media.split(';').next().unwrap_or_default() };
             assert_eq!(lines[0], format!("the answer was status {status}, {media}, {} bytes", body.len()));
             assert_eq!(lines[1], format!("the body begins: {expected}"));
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_server_says_why() {
+        let status = |code| StatusCode::from_u16(code).unwrap();
+        for (reason, code, expected) in [
+            (ObservedReason::Unauthorized, 401, true),
+            (ObservedReason::Forbidden, 403, true),
+            (ObservedReason::ExternalError, 500, true),
+            (ObservedReason::ResponseInvalid, 200, true),
+            (ObservedReason::Settling, 200, false),
+        ] {
+            assert_eq!(says_why(reason, status(code)), expected, "{reason} {code}");
         }
     }
 

@@ -83,6 +83,19 @@ fn a_condition_has_its_generation_where_it_is_stored() {
 }
 
 #[test]
+fn a_verdict_that_stands_is_said_once() {
+    let mut told = explanation(&[], Shown::Absent);
+    for (message, expected) in [("x", "the same"), ("y", "y")] {
+        let stands = json!({"status": "True", "reason": "FieldsDiffer", "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        told.stands = vec![placed(ConditionKind::Observed, &stands)];
+        let text = told.text(None);
+        let line = format!("stands      driftObserved True/FieldsDiffer: {expected} (status since");
+        assert!(text.contains(&line), "{text}");
+    }
+}
+
+#[test]
 fn a_condition_that_the_poller_does_not_stand_by_is_in_brackets() {
     let mut told = explanation(&[], Shown::Absent).with_doubt(Some(Doubt::Unattested));
     let stands =

@@ -285,6 +285,9 @@ impl ObjectState {
         let edited = view_differs && !self.writing.attempts.explain_view(&self.object.view.open(), &object.view.open());
         let asked = object.poll_requested().is_some() && object.poll_requested() != self.object.poll_requested();
         self.asked_meanwhile |= asked;
+        if asked {
+            self.writing.attempts.end_delay();
+        }
         let retried = self.is_held_loss() && object.retry_requested() != self.object.retry_requested();
         self.confirms_loss |= retried && object.retry_requested().is_some_and(|value| !is_time(value));
         let not_rejected = self.rendered.rejected.is_some() && rendered.rejected.is_none();

@@ -252,6 +252,13 @@ impl WriteAttempts {
         !std::mem::replace(&mut self.failures.get_or_insert_default().refusal_told, true)
     }
 
+    /// Ends the delay after failures: a person asks for the verdict. The next failure is followed by a longer one.
+    pub fn end_delay(&mut self) {
+        if let Some(failures) = &mut self.failures {
+            failures.backoff.end_delay();
+        }
+    }
+
     /// Resets the attempts after the verdict was written.
     pub fn reset(&mut self) {
         self.failures = None;
@@ -275,6 +282,20 @@ mod tests {
             attempts.finish(&WriteOutcome::Written, Moment::START);
             assert_eq!(attempts.ready_at(), Moment::START);
         }
+    }
+
+    #[test]
+    fn a_request_ends_the_delay_and_keeps_the_failures() {
+        let mut attempts = WriteAttempts::default();
+        attempts.end_delay();
+        for _ in 0..3 {
+            attempts.finish(&refused(), Moment::START);
+        }
+        attempts.end_delay();
+        assert_eq!(attempts.ready_at(), Moment::START);
+        assert!(attempts.are_refused() && attempts.have_failed(), "the verdict is still not written");
+        attempts.finish(&refused(), Moment::START);
+        assert_eq!(attempts.ready_at(), Moment::START + Series::WRITE_REFUSED.delay(4));
     }
 
     #[test]

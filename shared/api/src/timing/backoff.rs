@@ -99,6 +99,11 @@ impl Backoff {
         self.ready_at = Moment::START;
     }
 
+    /// Ends the present delay. Earlier failures still count.
+    pub const fn end_delay(&mut self) {
+        self.ready_at = Moment::START;
+    }
+
     /// Continues with another series after a different failure. Earlier failures still count.
     pub const fn follow(&mut self, series: Series) {
         self.series = series;
