@@ -308,6 +308,11 @@ async fn a_status_of_one_word_needs_no_change() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_kind_in_lower_case_needs_no_change() -> Result<()> {
+    drift_is_seen_and_healed(kinds::POSTGRESQL).await
+}
+
+#[tokio::test]
 async fn a_kind_without_a_status_subresource_is_nudged() -> Result<()> {
     drift_is_seen_and_healed(kinds::APPLICATION).await
 }

@@ -456,6 +456,26 @@ async fn a_kind_with_its_own_types_is_refused() -> Result<()> {
     .await
 }
 
+/// The API server empties the items of a list below `additionalProperties: true`, and refuses one of texts.
+#[tokio::test]
+async fn a_status_of_any_fields_loses_conditions() -> Result<()> {
+    World::run("any fields", async |world| {
+        let kind =
+            Kind::define(world, "Free", "Namespaced", json!({"type": "object", "additionalProperties": true})).await?;
+        let bed = Bed::start(world, &kind).await?;
+        bed.ensure_refused(world, "keeps no fields of conditions in .status: declare a list of conditions").await?;
+        kind.put(world, "web", drift_e2e::process::ports::free_port()?, 1).await?;
+        let condition = json!({"type": "Ready", "status": "True"});
+        let status = json!({"status": {"phase": "Up", "conditions": [condition]}});
+        let api = kind.api(world)?;
+        let written = api.patch_status("web", &PatchParams::default(), &Patch::Merge(&status)).await?;
+        let kept = serde_json::to_value(written)?["status"].clone();
+        ensure!(kept == json!({"phase": "Up", "conditions": [{}]}), "{kept}");
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test]
 async fn a_kind_whose_rule_refuses_delays_nobody() -> Result<()> {
     World::run("strict rule", async |world| {

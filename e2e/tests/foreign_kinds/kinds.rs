@@ -125,6 +125,19 @@ pub(super) const REALM_USER: Foreign = Foreign {
     ..QUEUE
 };
 
+/// A status of texts, and a kind in lower case.
+pub(super) const POSTGRESQL: Foreign = Foreign {
+    kind: "postgresql",
+    plural: "postgresqls",
+    versions: &["v1"],
+    field: "teamId",
+    desired: "acid",
+    drifted: "other",
+    status: || json!({"type": "object", "additionalProperties": TEXT()}),
+    reconciled: || json!({"PostgresClusterStatus": "Running"}),
+    ..QUEUE
+};
+
 /// No status subresource.
 pub(super) const APPLICATION: Foreign = Foreign {
     kind: "Application",
