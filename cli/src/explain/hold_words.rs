@@ -40,6 +40,7 @@ impl Words<'_> {
             Held::AwaitingApproval => return self.approval(),
             Held::NotAttested => self.unattested?.sentence.clone(),
             Held::Suspended => self.suspension(),
+            Held::Paused => self.pause(),
             Held::NotAllowed => {
                 let unmet = target.unmet_requirement(&object.view.open()).ok().flatten();
                 with(why.cause(), why, &unmet.map(|unmet| unmet.to_string()).unwrap_or_default())
@@ -93,6 +94,11 @@ impl Words<'_> {
             false => format!("the target's `suspendWhen` holds for it: {what} meanwhile"),
         };
         named(&sentence, Held::Suspended)
+    }
+
+    fn pause(&self) -> String {
+        let reason = self.facts.object.pause_reason().unwrap_or_default();
+        with(Held::Paused.cause(), Held::Paused, reason)
     }
 
     fn unverified(&self) -> String {
