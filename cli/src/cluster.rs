@@ -42,6 +42,14 @@ impl Default for TargetsSettings {
     }
 }
 
+/// The namespace of the programs, for commands that are about no object.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct HomeSettings {
+    /// Namespace of the programs and of the ConfigMaps with the targets
+    #[arg(long, alias = "namespace", short_alias = 'n', value_name = "NAMESPACE", default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
+    pub(crate) targets_namespace: String,
+}
+
 /// The namespace of objects.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlaceSettings {
@@ -133,7 +141,8 @@ pub(crate) async fn each_object(
     mut look: impl FnMut(&SeenObject),
 ) -> Result<(), CallError> {
     let Some(namespaces) = selected_namespaces(objects, kind, namespace) else { return Ok(()) };
-    let mut pages = ObjectPages::new(client, kind, &namespaces, fields);
+    let pages = ObjectPages::new(client, kind, &namespaces, fields);
+    let mut pages = pages.selecting(&objects.label_selector.to_string());
     while let Some(page) = pages.next_seen().await? {
         page.iter().filter(|seen| is_selected(objects, seen)).for_each(&mut look);
     }

@@ -13,7 +13,7 @@ use crate::get::GetSettings;
 use crate::install::InstallSettings;
 use crate::rbac::RbacSettings;
 use crate::request::answered_polls::PollSettings;
-use crate::request::{GiveUpSettings, PAUSE_EXAMPLES, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
+use crate::request::{GiveUpSettings, PauseSettings, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
 use crate::suspend::{SUSPEND_EXAMPLES, SuspendSettings, UNSUSPEND_EXAMPLES};
 use crate::version::VersionSettings;
 
@@ -55,8 +55,7 @@ pub(crate) enum Command {
     /// Approve the correction that an object of a target with mode Approve waits for, after showing it
     Approve(ApproveSettings),
     /// Pause corrections of objects; polling goes on
-    #[command(after_help = PAUSE_EXAMPLES)]
-    Pause(RequestSettings),
+    Pause(PauseSettings),
     /// Resume corrections of paused objects
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(RequestSettings),

@@ -69,7 +69,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Explain(settings) => explain::run(&settings),
         Command::Get(settings) => get::run(&settings),
         Command::Approve(settings) => approve::run(&settings),
-        Command::Pause(settings) => request::run(&settings, &ObjectRequest::Pause),
+        Command::Pause(settings) => request::run(&settings.objects, &settings.request()),
         Command::Resume(settings) => request::run(&settings, &ObjectRequest::Resume),
         Command::Poll(settings) => request::answered_polls::run(&settings),
         Command::Retry(settings) => request::run(&settings, &ObjectRequest::Retry),

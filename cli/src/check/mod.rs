@@ -14,12 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_kube::client::KubeconfigSettings;
-use drift_kube::program::settings::parse_namespace;
 use drift_language::Target;
 use drift_language::manifests_of;
 use serde_json::Value;
 
-use crate::cluster::{SHIPPED_NAMESPACE, block_on};
+use crate::cluster::{HomeSettings, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use cluster::activation::wait_until_active;
 use cluster::{check_files, check_live};
@@ -34,7 +33,7 @@ use written_kinds::{check_with, written_in};
 const EXAMPLES: &str = "Examples:
   kubectl drift check targets/ crds/      with the kinds that are defined in the files
   kubectl kustomize overlays/production | kubectl drift check -
-  kubectl drift check --from-cluster -n drift-system
+  kubectl drift check --from-cluster --targets-namespace drift-system
   kubectl drift check --from-cluster --wait      until drift-poller has read an object of each target
   kubectl drift check targets/ --context production      the same of targets that are not applied yet
 
@@ -65,9 +64,8 @@ pub(crate) struct CheckSettings {
     /// Longest time to wait
     #[arg(long, requires = "wait", default_value = "2m", value_name = "DURATION", value_parser = humantime::parse_duration)]
     timeout: Duration,
-    /// Namespace of the ConfigMaps with targets
-    #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
-    namespace: String,
+    #[command(flatten)]
+    home: HomeSettings,
     #[command(flatten)]
     cluster: KubeconfigSettings,
     /// Output format
@@ -115,7 +113,8 @@ pub(crate) fn run(settings: &CheckSettings) -> Result<ExitStatus, CommandError> 
 }
 
 fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
-    let CheckSettings { paths, filenames, from_cluster, wait, timeout, namespace, cluster, .. } = settings;
+    let CheckSettings { paths, filenames, from_cluster, wait, timeout, home, cluster, .. } = settings;
+    let namespace = &home.targets_namespace;
     if *wait {
         return block_on(wait_until_active(cluster, namespace, *timeout));
     }

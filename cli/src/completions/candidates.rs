@@ -33,7 +33,8 @@ fn flag_without_value<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {
     let is_it = |argument: &&Arg| {
         let mut longs = argument.get_long().into_iter().chain(argument.get_all_aliases().unwrap_or_default());
         let long = longs.any(|long| word.strip_prefix("--") == Some(long));
-        let short = argument.get_short().is_some_and(|short| word == format!("-{short}"));
+        let mut shorts = argument.get_short().into_iter().chain(argument.get_all_short_aliases().unwrap_or_default());
+        let short = shorts.any(|short| word == format!("-{short}"));
         (long || short) && argument.get_action().takes_values()
     };
     command.get_arguments().find(is_it)

@@ -1,19 +1,22 @@
-//! Words that only the cluster knows: kinds of targets, names of their objects, and names of targets.
+//! Words that only the cluster knows: kinds of targets, names of their objects, names of targets, and namespaces.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use clap::Command;
+use clap::{Arg, Command};
 use drift_api::object::SeenObject;
-use drift_api::object::field_paths::FieldPaths;
 use drift_api::printable::is_printable;
+use drift_kube::client::{CALL_DEADLINE, within};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::ListParams;
 
 use super::candidates::follow;
-use crate::cluster::{TargetsSettings, block_on, each_object};
+use crate::cluster::{TargetsSettings, block_on, is_selected};
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
-use crate::targets::known_kinds;
+use crate::targets::collections::{Asked, list};
 use crate::targets::session::Session;
+use crate::targets::{KnownKind, known_kinds};
 
 /// Time that a person waits for an answer to a press of the tab key.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -29,6 +32,7 @@ const OF_OBJECTS: [&str; 9] = ["get", "explain", "approve", "pause", "resume", "
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Sought {
     Targets,
+    Namespaces,
     Kinds,
     /// Names of objects of this kind; true if each is written as KIND/NAME.
     Objects(String, bool),
@@ -58,7 +62,10 @@ pub(super) fn cluster_words(command: &Command, words: &[String], begun: &str) ->
 fn sought(command: &Command, words: &[String], begun: &str) -> Option<Sought> {
     let (current, open) = follow(command, words);
     let name = current.get_name();
-    if open.is_some() || begun.starts_with('-') {
+    if let Some(flag) = open {
+        return sought_by_flag(flag);
+    }
+    if begun.starts_with('-') {
         return None;
     }
     let given = operands(command, words);
@@ -73,6 +80,15 @@ fn sought(command: &Command, words: &[String], begun: &str) -> Option<Sought> {
         (None, None) => Some(Sought::Kinds),
         (None, Some(kind)) if !kind.contains('/') => Some(Sought::Objects(kind.clone(), false)),
         (None, Some(_)) => None,
+    }
+}
+
+/// Returns what the value of a flag may name.
+fn sought_by_flag(flag: &Arg) -> Option<Sought> {
+    match flag.get_long()? {
+        "namespace" | "targets-namespace" => Some(Sought::Namespaces),
+        "target" => Some(Sought::Targets),
+        _ => None,
     }
 }
 
@@ -113,8 +129,13 @@ fn settings(words: &[String], sought: &Sought) -> TargetsSettings {
 
 async fn ask(settings: &TargetsSettings, sought: &Sought, place: &Place) -> Result<BTreeSet<String>, CommandError> {
     let session = Session::open(settings).await?;
-    let (client, live) = (&session.client, session.live_targets().await?);
+    let client = &session.client;
+    if *sought == Sought::Namespaces {
+        return Ok(namespaces(client).await);
+    }
+    let live = session.live_targets().await?;
     let (kind, is_pair) = match sought {
+        Sought::Namespaces => return Ok(BTreeSet::new()),
         Sought::Targets => return Ok(live.good.iter().map(|target| target.name.clone()).collect()),
         Sought::Kinds => {
             let (known, _) = known_kinds(client, &live).await?;
@@ -122,19 +143,29 @@ async fn ask(settings: &TargetsSettings, sought: &Sought, place: &Place) -> Resu
         }
         Sought::Objects(kind, is_pair) => (kind, *is_pair),
     };
-    let (meant, mut names) = (KindWord::look_up(client, kind).await, BTreeSet::new());
+    let meant = KindWord::look_up(client, kind).await;
+    let mut known = known_kinds(client, &live).await?.0;
+    known.retain(|one| meant.means(&one.kind));
     let namespace = place.namespace.as_deref().unwrap_or_else(|| client.default_namespace());
     let namespace = (!place.all_namespaces).then_some(namespace);
-    for one in known_kinds(client, &live).await?.0.iter().filter(|one| meant.means(&one.kind)) {
-        let look = |seen: &SeenObject| {
-            let name = &seen.object.id.name;
-            names.insert(if is_pair { format!("{kind}/{name}") } else { name.to_string() });
+    let listed = list(client, &known, &Asked { namespace, ..Asked::default() }).await;
+    // Names of one collection are better than none.
+    let objects = listed.iter().filter_map(|one| Some((&one.collection.of, one.objects.as_ref().ok()?)));
+    let names = objects.flat_map(|(of, objects)| {
+        let is_of = |seen: &SeenObject, number: &usize| {
+            known.get(*number).is_some_and(|one: &KnownKind| is_selected(&one.objects, seen))
         };
-        let fields = (namespace, FieldPaths::default());
-        // Names of one target are better than none.
-        let _ = each_object(client, (&one.objects, &one.kind), fields, look).await;
-    }
-    Ok(names)
+        objects.iter().filter(move |seen| of.iter().any(|number| is_of(seen, number)))
+    });
+    let names = names.map(|seen| &seen.object.id.name);
+    Ok(names.map(|name| if is_pair { format!("{kind}/{name}") } else { name.to_string() }).collect())
+}
+
+/// The names of all namespaces; none if the user may not list them.
+async fn namespaces(client: &kube::Client) -> BTreeSet<String> {
+    let api: kube::Api<Namespace> = kube::Api::all(client.clone());
+    let listed = within(CALL_DEADLINE, api.list_metadata(&ListParams::default())).await;
+    listed.into_iter().flatten().filter_map(|namespace| namespace.metadata.name).collect()
 }
 
 #[cfg(test)]
@@ -163,7 +194,11 @@ mod tests {
             ("suspend flags", "", None),
             ("suspend --targets-namespace drift", "", Some(Sought::Targets)),
             ("get", "--dri", None),
-            ("get -n", "", None),
+            ("get -n", "", Some(Sought::Namespaces)),
+            ("get -A --target", "d", Some(Sought::Targets)),
+            ("check --targets-namespace", "", Some(Sought::Namespaces)),
+            ("suspend -n", "", Some(Sought::Namespaces)),
+            ("get -o", "", None),
             ("check", "", None),
             ("", "", None),
         ] {

@@ -216,6 +216,9 @@ impl Explanation {
                 stands.iter().map(|placed| self.said_by(placed)).chain(place).collect()
             }
         };
+        let paused = self.written.pause();
+        let paused = paused.map(|write| format!("paused by {} at {}", write.manager, write.time));
+        let stands = stands.into_iter().chain(paused).collect();
         let deleting = self.deletion.as_ref().map(Deletion::lines).unwrap_or_default();
         let mut paragraphs = vec![
             ("deleting", deleting),
@@ -287,6 +290,7 @@ impl Explanation {
                 "driftObserved": self.written.of_condition(ConditionKind::Observed),
                 "driftCorrected": self.written.of_condition(ConditionKind::Corrected),
             },
+            "paused": self.written.pause().map(|write| json!({"by": write.manager, "at": write.time})),
             "deletion": self.deletion.as_ref().map(Deletion::json), "action": self.action, "steps": self.steps, "held": self.held, "tried": self.tried,
         })
     }

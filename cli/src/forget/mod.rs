@@ -11,7 +11,7 @@ use drift_kube::cleanup::{Selection, Selections};
 use drift_kube::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_kube::config::documents_in;
 use drift_kube::kinds::KindError;
-use drift_kube::program::settings::{parse_lease_name, parse_namespace};
+use drift_kube::program::settings::parse_lease_name;
 use drift_language::{ConditionsPlace, LabelSelector, ObjectSelection, Target, manifests_of, parse_document};
 use drift_language::{DocumentName, Texts};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -19,7 +19,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::{Request, Resource as _};
 use serde_json::{Value, json};
 
-use crate::cluster::{SHIPPED_NAMESPACE, block_on, each_object, get, is_selected, kind_of, unanswered};
+use crate::cluster::{HomeSettings, block_on, each_object, get, is_selected, kind_of, unanswered};
 use crate::ending::{CommandError, ExitStatus};
 use crate::targets::session::Session;
 
@@ -43,9 +43,8 @@ pub(crate) struct ForgetSettings {
     /// Print what would be released and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Namespace of the ConfigMaps with the targets
-    #[arg(long, short, alias = "targets-namespace", default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
-    namespace: String,
+    #[command(flatten)]
+    home: HomeSettings,
     /// The poller's Lease, where it runs with another --lease-name
     #[arg(long, value_name = "NAME", default_value = POLLER_LEASE, value_parser = parse_lease_name)]
     poller_lease: String,
@@ -69,7 +68,8 @@ struct Notes {
 /// If a ConfigMap still has the target, no Lease notes it, or the API server does not answer.
 pub(crate) fn run(settings: &ForgetSettings) -> Result<ExitStatus, CommandError> {
     block_on(async {
-        let ForgetSettings { target, namespace, .. } = settings;
+        let ForgetSettings { target, home, .. } = settings;
+        let namespace = &home.targets_namespace;
         let session = Session::at(&settings.cluster, namespace, &settings.poller_lease).await?;
         let texts = documents_in(&session.target_maps().await?);
         if let Some(DocumentName { config_map, key }) = place_of(target, &texts) {

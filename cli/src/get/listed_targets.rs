@@ -68,6 +68,11 @@ impl ListedTargets {
         names
     }
 
+    /// Returns true if objects of a listed kind live in namespaces.
+    pub(super) fn has_namespaces(&self) -> bool {
+        self.known.iter().any(|one| one.kind.namespaced)
+    }
+
     /// The objects to read.
     pub(super) fn to_read<'n>(&self, namespace: Option<&'n str>) -> Asked<'n> {
         Asked { namespace, selector: self.selector.clone(), names: self.names() }

@@ -132,9 +132,7 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
             }
             return Err(missing);
         }
-        if found.rows.is_empty()
-            && let Some(namespace) = namespace
-        {
+        if let Some(namespace) = namespace.filter(|_| found.rows.is_empty() && listed.has_namespaces()) {
             ensure_namespace(&session.client, namespace).await?;
         }
         if rows.is_empty() {

@@ -57,6 +57,8 @@ pub(crate) struct Row {
     pub(crate) deleting: bool,
     /// True if it is paused.
     pub(crate) paused: bool,
+    /// The reason of the pause, where the annotation has one.
+    pub(crate) pause_reason: Option<String>,
     /// True if its whole target is suspended; `None` if the target's text is not known.
     pub(crate) suspended: Option<bool>,
     /// True if it has no verdict because the poller lacks rights.
@@ -155,6 +157,7 @@ impl Row {
             unread: is_unread(objects, object),
             deleting: object.deleting,
             paused: object.paused,
+            pause_reason: object.pause_reason().map(str::to_owned),
             suspended: target.text().map(|target| target.suspend),
             lacks_rights: false,
             next: Next::of(target.text(), object),
@@ -229,8 +232,9 @@ impl Row {
             Some(format!("{}: {why}", corrected.reason))
         });
         let held = self.hold.as_ref().map(|hold| format!("held: {}", hold.sentence));
+        let paused = self.pause_reason.as_ref().map(|reason| format!("paused: {reason}"));
         let observed = observed.or_else(|| self.unread.then_some(UNREAD_MESSAGE));
-        let said = observed.map(str::to_owned).into_iter().chain(failed).chain(held);
+        let said = observed.map(str::to_owned).into_iter().chain(failed).chain(paused).chain(held);
         said.collect::<Vec<_>>().join("; ")
     }
 
@@ -263,7 +267,8 @@ impl Row {
         let next = self.hold.as_ref().map(|hold| hold.word).or_else(|| self.next_word());
         json!({
             "apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name,
-            "target": self.target, "deleting": self.deleting, "paused": self.paused, "suspended": self.suspended, "next": next,
+            "target": self.target, "deleting": self.deleting, "paused": self.paused,
+            "pauseReason": self.pause_reason, "suspended": self.suspended, "next": next,
             "held": self.hold.as_ref().map(Hold::json), "gone": self.gone, "lacksRights": self.lacks_rights, "doubt": self.doubt.map(Doubt::as_str),
             "report": self.report, "reportUnread": self.unread, "driftObserved": observed, "driftCorrected": corrected,
         })

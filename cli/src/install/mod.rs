@@ -5,11 +5,10 @@ mod overlay;
 
 use std::io::Write as _;
 
-use drift_kube::program::settings::parse_namespace;
 use drift_language::to_yaml;
 use serde_json::{Value, json};
 
-use crate::cluster::SHIPPED_NAMESPACE;
+use crate::cluster::{HomeSettings, SHIPPED_NAMESPACE};
 use crate::ending::{CommandError, ExitStatus};
 use cluster_names::{append_suffix, parse_suffix};
 use overlay::{Overlay, rendered};
@@ -19,7 +18,7 @@ const EXAMPLES: &str = "Examples:
   kubectl drift install --images registry.example | kubectl apply -f -
   kubectl drift install --images registry.example --overlay observe-only --without-demo | kubectl apply -f -
   kubectl drift install --images registry.example --version 0.2.0 --overlay observe-only > install.yaml
-  kubectl drift install --images registry.example -n drift-team-b --cluster-name-suffix=-team-b | kubectl apply -f -
+  kubectl drift install --images registry.example --targets-namespace drift-team-b --cluster-name-suffix=-team-b | kubectl apply -f -
 
 The manifests are those of this program's version, as `kubectl kustomize manifests/overlays/NAME` prints them.
 Exit codes: 0 printed, 3 bad usage";
@@ -40,9 +39,8 @@ pub(crate) struct InstallSettings {
     /// Leave out the kind Proxy, its target and its rights
     #[arg(long)]
     without_demo: bool,
-    /// Namespace of the programs
-    #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
-    namespace: String,
+    #[command(flatten)]
+    home: HomeSettings,
     /// End of the names of cluster-wide objects, for a second installation in the cluster
     #[arg(long, value_name = "-SUFFIX", value_parser = parse_suffix, allow_hyphen_values = true)]
     cluster_name_suffix: Option<String>,
@@ -54,7 +52,7 @@ pub(crate) struct InstallSettings {
 /// If stdout is closed.
 pub(crate) fn run(settings: &InstallSettings) -> Result<ExitStatus, CommandError> {
     let documents = rendered(settings.overlay, !settings.without_demo).into_iter().map(|mut document| {
-        replace_namespace(&mut document, &settings.namespace);
+        replace_namespace(&mut document, &settings.home.targets_namespace);
         name_image(&mut document, settings);
         if let Some(suffix) = &settings.cluster_name_suffix {
             append_suffix(&mut document, suffix);

@@ -14,7 +14,6 @@ use drift_kube::access::target_rights::rights_on_secrets;
 use drift_kube::access::{Account, Right};
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::kinds::WrittenKinds;
-use drift_kube::program::settings::parse_namespace;
 use drift_language::Target;
 
 use crate::check::cluster::live_documents;
@@ -22,7 +21,7 @@ use crate::check::document::documents_of;
 use crate::check::files::read_with_neighbours;
 use crate::check::refuse_bad;
 use crate::check::written_kinds::{check_with, written_in};
-use crate::cluster::{SHIPPED_NAMESPACE, block_on};
+use crate::cluster::{HomeSettings, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
 use kinds::{Kinds, kinds_of};
@@ -57,15 +56,14 @@ pub(crate) struct RbacSettings {
     /// The same, as kubectl takes them; may be given several times
     #[arg(long = "filename", short, conflicts_with = "from_cluster", value_name = "FILE|FOLDER|-")]
     filenames: Vec<PathBuf>,
-    /// Take the targets from the ConfigMaps in the namespace of --namespace
+    /// Take the targets from the ConfigMaps in the namespace of --targets-namespace
     #[arg(long)]
     from_cluster: bool,
     /// Suffix of the roles' names behind the account's name: one for each set of targets
     #[arg(long, default_value = "targets")]
     name: String,
-    /// Namespace of the two ServiceAccounts, and with --from-cluster of the ConfigMaps
-    #[arg(long, short, default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
-    namespace: String,
+    #[command(flatten)]
+    home: HomeSettings,
     /// The poller's ServiceAccount
     #[arg(long, default_value = POLLER_MANAGER, value_name = "NAME")]
     poller_account: String,
@@ -90,7 +88,7 @@ pub(crate) struct RbacSettings {
 /// If a file cannot be read, a target is bad, a plural is not known, or stdout is closed.
 pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     let (documents, written) = if settings.from_cluster {
-        let documents = block_on(live_documents(&settings.cluster, &settings.namespace))?;
+        let documents = block_on(live_documents(&settings.cluster, &settings.home.targets_namespace))?;
         (documents, WrittenKinds::default())
     } else {
         let sources = read_with_neighbours(settings.filenames.iter().chain(&settings.paths))?;
@@ -101,7 +99,7 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     refuse_bad(&report, "no roles are printed for targets that `check` refuses")?;
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
-    let account = |name: &str| Account { namespace: settings.namespace.clone(), name: name.to_owned() };
+    let account = |name: &str| Account { namespace: settings.home.targets_namespace.clone(), name: name.to_owned() };
     let mut granted =
         vec![(account(&settings.poller_account), roles_of(&targets, &kinds, beyond_shipped(poller_needs)))];
     if !settings.observe_only {

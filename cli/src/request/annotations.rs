@@ -13,8 +13,8 @@ use crate::kinds::names::ServedKind;
 /// A request to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectRequest {
-    /// Nothing is created, updated or deleted outside any more; polling goes on.
-    Pause,
+    /// Nothing is created, updated or deleted outside any more, for this reason if it has one; polling goes on.
+    Pause(Option<String>),
     /// The end of that.
     Resume,
     /// A poll at once.
@@ -54,7 +54,7 @@ impl ObjectRequest {
     /// If the object is to give up what it owns, and owns nothing.
     pub(crate) fn setting(&self, object: &LeanObject, now: &str) -> Result<Setting, OwnsNothing> {
         let (annotation, value) = match self {
-            Self::Pause => (PAUSED_ANNOTATION, Some(TRUE.to_owned())),
+            Self::Pause(reason) => (PAUSED_ANNOTATION, Some(reason.clone().unwrap_or_else(|| TRUE.to_owned()))),
             Self::Resume => (PAUSED_ANNOTATION, None),
             Self::Poll => (POLL_REQUESTED_ANNOTATION, Some(now.to_owned())),
             Self::Retry => (RETRY_REQUESTED_ANNOTATION, Some(now.to_owned())),
@@ -74,7 +74,8 @@ impl ObjectRequest {
     pub(crate) fn is_needless(&self, object: &LeanObject) -> Option<&'static str> {
         let gives_up = || object.given_up();
         match self {
-            Self::Pause if object.paused => Some("is paused already"),
+            Self::Pause(None) if object.paused => Some("is paused already"),
+            Self::Pause(Some(reason)) if object.pause_reason() == Some(reason) => Some("is paused for that already"),
             Self::Resume if !object.paused => Some("is not paused"),
             Self::GiveUp(Some(identity)) if gives_up() == Some(identity.as_str()) => Some("gives that up already"),
             Self::GiveUp(None) => {
@@ -200,7 +201,8 @@ mod tests {
             ServedKind { group: "g.example".to_owned(), plural: "proxies".to_owned(), ..ServedKind::default() };
         let plain = object(&Value::Null, None);
         for (request, expected) in [
-            (ObjectRequest::Pause, "driftpoller.dev/paused=true --overwrite"),
+            (ObjectRequest::Pause(None), "driftpoller.dev/paused=true --overwrite"),
+            (ObjectRequest::Pause(Some("a move".to_owned())), "'driftpoller.dev/paused=a move' --overwrite"),
             (ObjectRequest::Resume, "driftpoller.dev/paused-"),
             (ObjectRequest::Poll, "driftpoller.dev/poll-requested-at=T --overwrite"),
             (ObjectRequest::Retry, "driftpoller.dev/retry-requested-at=T --overwrite"),
@@ -271,9 +273,16 @@ mod tests {
     #[test]
     fn what_changes_nothing_is_known_beforehand() {
         let (plain, paused) = (object(&Value::Null, None), object(&json!({PAUSED_ANNOTATION: "yes"}), None));
-        assert!(
-            ObjectRequest::Pause.is_needless(&paused).is_some() && ObjectRequest::Pause.is_needless(&plain).is_none()
-        );
+        let pause = |reason: Option<&str>| ObjectRequest::Pause(reason.map(str::to_owned));
+        for (reason, object, is_needless) in [
+            (None, &plain, false),
+            (None, &paused, true),
+            (Some("yes"), &plain, false),
+            (Some("yes"), &paused, true),
+            (Some("a move"), &paused, false),
+        ] {
+            assert_eq!(pause(reason).is_needless(object).is_some(), is_needless, "{reason:?}");
+        }
         assert!(
             ObjectRequest::Resume.is_needless(&plain).is_some() && ObjectRequest::Resume.is_needless(&paused).is_none()
         );
@@ -298,6 +307,6 @@ mod tests {
         assert!(waits(Some(ObservedReason::AbsenceContradicted), None));
         assert_eq!(ObjectRequest::Poll.doubt(&exhausted), None);
         let bare = LeanObject::prune(&json!({"metadata": {"name": "web"}}), &FieldPaths::default());
-        assert!(ObjectRequest::Pause.doubt(&bare).is_some());
+        assert!(ObjectRequest::Pause(None).doubt(&bare).is_some());
     }
 }

@@ -25,11 +25,12 @@ pub(crate) mod answered_polls;
 mod reported;
 
 /// Shown at the end of `--help` of `pause`.
-pub(crate) const PAUSE_EXAMPLES: &str = "Examples:
+const PAUSE_EXAMPLES: &str = "Examples:
   kubectl drift pause proxy/web -n team-a
+  kubectl drift pause proxy/web -n team-a --reason 'CHG-4711: the provider moves the zone'
   kubectl drift pause proxies --all -n team-a --dry-run
 
-Sets the annotation driftpoller.dev/paused. Exit codes: 0 done, 2 unknown, 3 bad usage";
+Sets the annotation driftpoller.dev/paused, to the reason if there is one. Exit codes: 0 done, 2 unknown, 3 bad usage";
 /// Shown at the end of `--help` of `resume`.
 pub(crate) const RESUME_EXAMPLES: &str = "Examples:
   kubectl drift resume proxy/web -n team-a
@@ -49,6 +50,38 @@ const GIVE_UP_EXAMPLES: &str = "Examples:
 
 Sets the annotation driftpoller.dev/give-up, which holds until it is removed. While it holds, nothing is done outside for that
 resource on behalf of the object. Exit codes: 0 done, 2 unknown, 3 bad usage";
+
+/// The longest reason that `get` and `explain` show.
+const MAX_REASON_BYTES: usize = 256;
+
+/// The objects to pause, and the reason.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = PAUSE_EXAMPLES)]
+pub(crate) struct PauseSettings {
+    #[command(flatten)]
+    pub(crate) objects: RequestSettings,
+    /// Why, for whoever finds the objects paused: `get`, `explain` and the page show it
+    #[arg(long, value_name = "TEXT", value_parser = parse_reason)]
+    reason: Option<String>,
+}
+
+impl PauseSettings {
+    /// The request for each object.
+    pub(crate) fn request(&self) -> ObjectRequest {
+        ObjectRequest::Pause(self.reason.clone())
+    }
+}
+
+/// The reason is the value of the annotation, so a value with another meaning is none.
+fn parse_reason(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" | "true" | "false" => Err("write a sentence that says why".to_owned()),
+        reason if reason.len() > MAX_REASON_BYTES => {
+            Err(format!("it has {} bytes, and at most {MAX_REASON_BYTES} are shown", reason.len()))
+        }
+        reason => Ok(reason.to_owned()),
+    }
+}
 
 /// The objects, and the resource that they give up.
 #[derive(Clone, Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use drift_api::names::{PERSON_MANAGER, POLLER_LEASE};
 use drift_kube::client::{self, CALL_DEADLINE, KubeconfigSettings};
 use drift_kube::config::documents_in;
-use drift_kube::program::settings::{parse_lease_name, parse_namespace};
+use drift_kube::program::settings::parse_lease_name;
 use drift_language::parse_document;
 use drift_language::set_suspend;
 use drift_language::{DocumentName, Edited, Target};
@@ -14,7 +14,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::{Request, Resource as _};
 use serde_json::{Value, json};
 
-use crate::cluster::{SHIPPED_NAMESPACE, block_on, unanswered, warn};
+use crate::cluster::{HomeSettings, block_on, unanswered, warn};
 use crate::ending::{CommandError, ExitStatus};
 use crate::targets::known::{EditDoubt, doubt_of_brake};
 use crate::targets::session::Session;
@@ -39,9 +39,8 @@ pub(crate) struct SuspendSettings {
     /// Print the change and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Namespace of the ConfigMaps with the targets
-    #[arg(long, short, alias = "targets-namespace", default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
-    namespace: String,
+    #[command(flatten)]
+    home: HomeSettings,
     /// The poller's Lease, where it runs with another --lease-name
     #[arg(long, value_name = "NAME", default_value = POLLER_LEASE, value_parser = parse_lease_name)]
     poller_lease: String,
@@ -55,7 +54,8 @@ pub(crate) struct SuspendSettings {
 /// When there is no such target, its text cannot be edited so, or the API server does not take it.
 pub(crate) fn run(settings: &SuspendSettings, suspend: bool) -> Result<ExitStatus, CommandError> {
     block_on(async {
-        let SuspendSettings { namespace, poller_lease, cluster, .. } = settings;
+        let SuspendSettings { home, poller_lease, cluster, .. } = settings;
+        let namespace = &home.targets_namespace;
         let session = Session::at(cluster, namespace, poller_lease).await?;
         let SuspendedTarget { target, live, text } = find_target(&session, &settings.target).await?;
         let notes = session.notes().await;

@@ -99,8 +99,9 @@ impl Collection {
         let kind = one.kind.clone();
         let is_one_by_one = namespace.is_some() || !kind.namespaced;
         let names = asked.names.get(&first).filter(|_| is_one_by_one).cloned().unwrap_or_default();
-        // Without its text, the labels of a target are not known.
-        let only = (of.len() == 1 && one.target.text().is_some()).then_some(&one.objects.label_selector);
+        // Without its text, the labels of a target are not known. A named object is shown with its labels.
+        let is_only = of.len() == 1 && one.target.text().is_some() && !asked.names.contains_key(&first);
+        let only = is_only.then_some(&one.objects.label_selector);
         let selectors = [Some(&asked.selector), only].into_iter().flatten().filter(|selector| !selector.is_empty());
         let selector = selectors.map(ToString::to_string).collect::<Vec<_>>().join(",");
         Some(Self { kind, namespace, of, selector, names })
@@ -142,6 +143,7 @@ pub(crate) async fn list(client: &kube::Client, known: &[KnownKind], asked: &Ask
     for one in listed.iter_mut().filter(|one| one.objects.is_err() && one.collection.namespace.is_none()) {
         one.collection.of.retain(|number| !named(*number));
     }
+    listed.retain(|one| !one.collection.of.is_empty());
     listed.extend(read_all(client, smaller).await);
     listed
 }

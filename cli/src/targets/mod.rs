@@ -117,7 +117,8 @@ impl FoundObject {
         let is_its = object.report.as_ref().is_some_and(|report| report.about(&object.id.uid).is_some());
         let report = report.filter(|_| is_its).unwrap_or_default();
         let name = report.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
-        Ok(Self { object, report: name, written: StatusWrites::of_report(&report), ..self })
+        let written = self.written.with_conditions_in(&report);
+        Ok(Self { target: self.target, kind: self.kind, object, report: name, written })
     }
 }
 

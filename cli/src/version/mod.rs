@@ -5,12 +5,11 @@ use std::io::Write as _;
 use drift_api::names::{CONTROLLER_MANAGER, POLLER_MANAGER};
 use drift_api::printable::printable;
 use drift_kube::client::KubeconfigSettings;
-use drift_kube::program::settings::parse_namespace;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::core::Resource as _;
 use serde_json::Value;
 
-use crate::cluster::{SHIPPED_NAMESPACE, block_on, connect, get, unanswered};
+use crate::cluster::{HomeSettings, block_on, connect, get, unanswered};
 use crate::ending::{CommandError, ExitStatus};
 
 /// Shown at the end of `--help`.
@@ -28,9 +27,8 @@ pub(crate) struct VersionSettings {
     /// Only the version of this program
     #[arg(long)]
     client: bool,
-    /// Namespace of the two Deployments
-    #[arg(long, short, alias = "targets-namespace", default_value = SHIPPED_NAMESPACE, value_parser = parse_namespace)]
-    namespace: String,
+    #[command(flatten)]
+    home: HomeSettings,
     #[command(flatten)]
     cluster: KubeconfigSettings,
 }
@@ -46,11 +44,11 @@ pub(crate) fn run(settings: &VersionSettings) -> Result<ExitStatus, CommandError
     }
     block_on(async {
         let client = connect(&settings.cluster).await?;
-        let path = Deployment::url_path(&(), Some(&settings.namespace));
+        let path = Deployment::url_path(&(), Some(&settings.home.targets_namespace));
         for name in [POLLER_MANAGER, CONTROLLER_MANAGER] {
             let found =
                 get(&client, &path, name).await.map_err(|error| unanswered(&format!("Deployment {name}"), &error))?;
-            writeln!(anstream::stdout(), "{}", line(name, &settings.namespace, found.as_ref()))?;
+            writeln!(anstream::stdout(), "{}", line(name, &settings.home.targets_namespace, found.as_ref()))?;
         }
         Ok(ExitStatus::Success)
     })

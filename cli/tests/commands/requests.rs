@@ -50,7 +50,8 @@ fn response(address: &str, may_list_all: bool) -> (u16, Value) {
             )
         }
         GROUP => {
-            let resources = [served("records", "record", "Record"), served("roles", "role", "Role")];
+            let status = served("records/status", "", "Record");
+            let resources = [served("records", "record", "Record"), served("roles", "role", "Role"), status];
             (200, json!({"kind": "APIResourceList", "groupVersion": "net.example/v1", "resources": resources}))
         }
         "/apis/net.example/v1/namespaces/n/records/web" => (200, object("web", 2)),
@@ -62,6 +63,12 @@ fn response(address: &str, may_list_all: bool) -> (u16, Value) {
             (200, list(&[object("web", 2), object("dns", 4)]))
         }
         "/apis/net.example/v1/roles" | "/apis/net.example/v1/namespaces/n/roles" => (200, list(&[object("app", 3)])),
+        "/openapi/v3/apis/net.example/v1" => {
+            let name = json!({"group": "net.example", "version": "v1", "kind": "Record"});
+            let schema = json!({"type": "object", "x-kubernetes-group-version-kind": [name],
+                "x-kubernetes-preserve-unknown-fields": true});
+            (200, json!({"components": {"schemas": {"record": schema}}}))
+        }
         "/api/v1/namespaces/n" => (200, json!({"metadata": {"name": "n"}})),
         _ if path.ends_with("/records") || path.ends_with("/roles") => (200, list(&[])),
         _ => refusal(404, "NotFound", json!({"name": "x"})),
@@ -105,6 +112,18 @@ fn objects_are_listed_by_kind_and_not_by_target() {
             ended(run_in(folder.path(), &[&words[..], &["--kubeconfig", "kubeconfig"]].concat(), ""));
         assert_eq!(of_objects(&log), expected, "{arguments}: {code} {printed}{said}");
     }
+}
+
+#[test]
+fn check_lets_the_api_server_select_the_objects_of_a_target() {
+    let (folder, log) = start();
+    let arguments = ["check", "--from-cluster", "--kubeconfig", "kubeconfig"];
+    let (code, printed, said) = ended(run_in(folder.path(), &arguments, ""));
+    let lists: Vec<String> = of_objects(&log).into_iter().filter(|line| line.contains("limit=500")).collect();
+    let selected = |line: &String| line.contains("labelSelector=team%3Da");
+    let is_selected = !lists.is_empty() && lists.iter().all(selected);
+    // One to count the objects, and one to find an object for the trial write.
+    assert!(is_selected && lists.len() <= 2 * TARGETS, "{code} {printed}{said} {lists:?}");
 }
 
 #[test]

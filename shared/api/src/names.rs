@@ -94,7 +94,8 @@ pub const CREDENTIAL_CONTROLLER: &str = "controller";
 pub const READABLE_LABEL: &str = "driftpoller.dev/readable";
 /// Annotation on a Secret: the comma-separated hosts (or host:port) to which it may be sent. Absent means any.
 pub const HOSTS_ANNOTATION: &str = "driftpoller.dev/hosts";
-/// Annotation on an object. Any value but `false` stops creates, updates and deletions outside. Polling continues.
+/// Annotation on an object. Any value but `false` stops creates, updates and deletions outside. Polling continues. A value
+/// other than `true` is the reason, for people.
 pub const PAUSED_ANNOTATION: &str = "driftpoller.dev/paused";
 /// Annotation on an object. With any value but `false`, its deletion leaves the external resource unchanged.
 pub const ORPHAN_ANNOTATION: &str = "driftpoller.dev/orphan";

@@ -34,6 +34,7 @@ impl Target {
         match why {
             Held::OutsideWindow => self.correct.window_hold(object, now).unwrap_or_else(|| Hold::from(why)),
             Held::Suspended => Hold::by(why, &self.suspension(object), ""),
+            Held::Paused => Hold::by(why, why.cause(), object.pause_reason().unwrap_or_default()),
             Held::NotAllowed => Hold::by(why, why.cause(), &self.unmet(object)),
             Held::TemplateFails => Hold::by(why, why.cause(), &self.failing_templates(object)),
             Held::GivenUp => Hold::by(why, &self.given_up(object).unwrap_or_else(|| said.to_owned()), ""),
@@ -175,6 +176,8 @@ mod tests {
         );
         let exists = sentence(Held::AttemptsExhausted, &object(failed, &none, "AbsenceContradicted"), None);
         assert!(exists.starts_with("the external system refused the create"), "{exists}");
+        let paused = object(failed, &json!({"driftpoller.dev/paused": "moved on Monday"}), "FieldsDiffer");
+        assert!(sentence(Held::Paused, &paused, None).ends_with("(Paused): moved on Monday"));
     }
 
     #[test]

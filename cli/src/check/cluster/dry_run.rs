@@ -194,7 +194,8 @@ async fn first_object(
     kind: &ResolvedKind,
     fields: FieldPaths,
 ) -> Result<Option<LeanObject>, CallError> {
-    let mut pages = ObjectPages::new(client, kind, &target.objects.namespaces, fields);
+    let pages = ObjectPages::new(client, kind, &target.objects.namespaces, fields);
+    let mut pages = pages.selecting(&target.objects.label_selector.to_string());
     while let Some(page) = pages.next_seen().await? {
         let mut selected = page.into_iter().filter(|seen| {
             !seen.object.deleting && target.objects.selects(seen.object.id.namespace.as_deref(), seen.labels.as_ref())

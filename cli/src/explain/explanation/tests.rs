@@ -175,6 +175,21 @@ fn a_condition_says_when_it_was_last_written() {
 }
 
 #[test]
+fn a_pause_says_who_set_it_and_when() {
+    let annotations = json!({"f:annotations": {"f:driftpoller.dev/paused": {}}});
+    let entry =
+        json!({"manager": "kubectl-drift", "time": "2026-01-01T00:02:00Z", "fieldsV1": {"f:metadata": annotations}});
+    let object = json!({"metadata": {"annotations": {"driftpoller.dev/paused": "a move"}, "managedFields": [entry]}});
+    let told = explanation(&[], Shown::Absent).with_writes(StatusWrites::of(&object));
+    assert!(
+        told.text(None).contains("            paused by kubectl-drift at 2026-01-01T00:02:00Z\n"),
+        "{}",
+        told.text(None)
+    );
+    assert_eq!(told.json()["paused"], json!({"by": "kubectl-drift", "at": "2026-01-01T00:02:00Z"}));
+}
+
+#[test]
 fn a_trial_says_what_would_follow() {
     let follows = "follows     a correction (update), once the target is active\n";
     for (held, expected) in [(&[][..], follows), (&["it is paused"], "held        it is paused\n")] {

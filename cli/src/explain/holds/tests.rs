@@ -113,6 +113,11 @@ fn each_thing_that_holds_is_told() {
         (&exhausted, object(&exhausted, owned, &no_more), "the last corrections healed nothing"),
         (&differs, object(&differs, owned, &json!({"generation": 2})), "an older spec"),
         (&differs, object(&differs, owned, &json!({"annotations": {PAUSED_ANNOTATION: "true"}})), "is paused"),
+        (
+            &differs,
+            object(&differs, owned, &json!({"annotations": {PAUSED_ANNOTATION: "CHG-4711"}})),
+            "paused (Paused): CHG-4711",
+        ),
     ];
     let now = NOW.parse().unwrap();
     for (verdict, object, expected) in &table {

@@ -266,6 +266,18 @@ fn a_wide_row_says_why_a_correction_failed() {
 }
 
 #[test]
+fn a_paused_row_says_why() {
+    let object =
+        json!({"metadata": {"name": "web", "namespace": "n", "annotations": {"driftpoller.dev/paused": "CHG-4711"}}});
+    let target = Arc::new(drift_language::fixtures::target(TARGET));
+    let object = LeanObject::prune(&object, &FieldPaths::default());
+    let row = Row::of((&KnownTarget::Text(target.clone()), &target.objects), &object);
+    let now = "2026-01-01T00:03:20Z".parse().unwrap();
+    assert_eq!(row.cells(now, true)[7..], ["Paused", "t", "paused: CHG-4711"]);
+    assert_eq!((&row.json()["paused"], &row.json()["pauseReason"]), (&json!(true), &json!("CHG-4711")));
+}
+
+#[test]
 fn a_held_row_waits_for_more_than_a_poll() {
     let good = row("good", &observed("False", "InSync", "x"));
     let held = Hold::of("BreakerOpen", "the breaker is open");

@@ -17,6 +17,12 @@ impl LeanObject {
         self.conditions.observed().and_then(|condition| condition.message.tag()?.polled) == Some(asked)
     }
 
+    /// Returns the reason of its pause, as far as the annotation has one: at most 256 bytes.
+    #[must_use]
+    pub fn pause_reason(&self) -> Option<&str> {
+        self.asked.as_ref()?.pause.as_deref()
+    }
+
     /// Returns the value of the annotation that requests one more correction.
     #[must_use]
     pub fn retry_requested(&self) -> Option<&str> {

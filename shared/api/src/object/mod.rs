@@ -112,6 +112,8 @@ pub struct AnnotationRequests {
     pub poll: Option<SharedText>,
     /// The value of the annotation that requests one more correction.
     pub retry: Option<SharedText>,
+    /// The reason of the pause, if the annotation that pauses the object has one.
+    pub pause: Option<SharedText>,
     /// The identity that the object gives up.
     pub give_up: Option<SharedText>,
     /// The requested interval of its polls, not parsed.
@@ -162,6 +164,7 @@ impl LeanObject {
         let asked = AnnotationRequests {
             poll: request(names::POLL_REQUESTED_ANNOTATION),
             retry: request(names::RETRY_REQUESTED_ANNOTATION),
+            pause: request(names::PAUSED_ANNOTATION).filter(|value| is_reason(value)),
             give_up: annotation(names::GIVE_UP_ANNOTATION),
             interval: request(names::INTERVAL_ANNOTATION),
             window_open_until: open_until.as_deref().map_or(0, since_epoch),
@@ -297,6 +300,11 @@ fn is_on(brake: Option<SharedText>) -> bool {
     brake.is_some_and(|value| !matches!(value.as_str(), "" | "false"))
 }
 
+/// Returns true if the value of a brake says why it holds.
+fn is_reason(brake: &str) -> bool {
+    !matches!(brake, "" | "false" | names::TRUE)
+}
+
 fn finalizers(metadata: &Value) -> Box<[SharedText]> {
     let list = metadata.get("finalizers").and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).map(kept_finalizer).collect()
@@ -352,6 +360,15 @@ mod tests {
             let object = LeanObject::prune(&object, &FieldPaths::default());
             (object.paused, object.orphan)
         };
+        let reason = |value: &str| {
+            let object = json!({"metadata": {"annotations": {names::PAUSED_ANNOTATION: value}}});
+            LeanObject::prune(&object, &FieldPaths::default()).pause_reason().map(str::to_owned)
+        };
+        for value in ["true", "false", ""] {
+            assert_eq!(reason(value), None, "{value}");
+        }
+        assert_eq!(reason("CHG-4711: migration"), Some("CHG-4711: migration".to_owned()));
+        assert_eq!(reason(&"x".repeat(9999)).map(|reason| reason.len()), Some(MAX_REQUEST_BYTES));
         for (value, holds) in [("true", true), ("yes", true), ("True", true), ("false", false), ("", false)] {
             assert_eq!(brakes(json!({ names::PAUSED_ANNOTATION: value })), (holds, false), "{value}");
             assert_eq!(brakes(json!({ names::ORPHAN_ANNOTATION: value })), (false, holds), "{value}");
