@@ -230,6 +230,27 @@ fn a_list_is_drafted_by_one_of_its_items() {
 }
 
 #[test]
+fn parts_that_all_objects_share_are_named() {
+    let spec = "required: [slug, zoneId], properties: {slug: {type: string}, zoneId: {type: string}}";
+    let item = json!({"slug": "a", "size": 1});
+    let asked = "      # Each object is read with `z1` of the sample address. Is it spec.zoneId?\n";
+    let shared = |parts: &str| {
+        format!("      # The same for every object: {parts}. Write a field in the place of what differs.\n")
+    };
+    for (answer, url, expected) in [
+        (json!([item]), "https://h/zones/z1/pools", vec![asked.to_owned()]),
+        (item.clone(), "https://h/zones/z1/pools/a?all=1", vec![asked.to_owned(), shared("`zones`, `pools`, `all=1`")]),
+        (item.clone(), "https://h/a", Vec::new()),
+    ] {
+        let text = drafted(spec, &answer, Some(url)).unwrap();
+        assert!(expected.iter().all(|line| text.contains(line)), "{url}: {text}");
+        let lines =
+            text.lines().filter(|line| line.contains("# The same for") || line.contains("# Each object is read"));
+        assert_eq!(lines.count(), expected.len(), "{url}: {text}");
+    }
+}
+
+#[test]
 fn missing_parts_of_the_definition_are_proposed() {
     let named = |definition: Value| {
         let definition = Definition::find(&[definition], "pool", "crd.yaml").unwrap();
