@@ -1,7 +1,7 @@
 //! The next step for an object, by its conditions and its target. The Leases show what else holds that step.
 
 use drift_api::condition::{ConditionStatus, CorrectedReason, CurrentVerdict, ObservedReason};
-use drift_api::held_corrections::Held;
+use drift_api::held_corrections::{Held, Hold};
 use drift_api::object::LeanObject;
 use drift_language::{Mode, Target};
 
@@ -126,14 +126,14 @@ impl Next {
         matches!(self, Self::IdentityTaken | Self::IdentityContested)
     }
 
-    /// The reason why nothing is corrected, for people; `None` if the step holds nothing.
+    /// The reason why nothing is corrected; `None` if the step holds nothing.
     #[must_use]
-    pub const fn sentence(self) -> Option<&'static str> {
+    pub fn hold(self) -> Option<Hold> {
         let why = match self {
             Self::AttemptsExhausted => {
-                return Some(
-                    "a replacement was accepted and the same fields differ: no further try until an edit or a retry request",
-                );
+                let sentence = "a replacement was accepted and the same fields differ: no further try until an edit or a \
+                                retry request";
+                return Some(Hold::of(Held::AttemptsExhausted.word(), sentence));
             }
             Self::Suspended => Held::Suspended,
             Self::TargetMissing => Held::TargetFormer,
@@ -150,7 +150,7 @@ impl Next {
             Self::HourlyTry => Held::AttemptsExhausted,
             Self::Nothing | Self::Deletion | Self::Poll | Self::Correction | Self::Unknown => return None,
         };
-        Some(why.cause())
+        Some(Hold::of(why.word(), why.cause()))
     }
 
     /// The word for tables; `None` if there is no next step.
@@ -251,7 +251,7 @@ mod tests {
             let next = Next::of(Some(target), &object);
             assert_eq!(next.as_str(), expected, "{observed:?} {corrected:?}");
             let is_step = matches!(expected, None | Some("Poll" | "Correction" | "Deletion"));
-            assert_eq!(next.sentence().is_none(), is_step, "{next:?}");
+            assert_eq!(next.hold().is_none(), is_step, "{next:?}");
         }
         let bare = LeanObject::prune(&json!({"metadata": {"name": "x"}}), &FieldPaths::default());
         assert_eq!(Next::of(Some(&correcting), &bare), Next::Poll);
