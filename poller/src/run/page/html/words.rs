@@ -28,7 +28,7 @@ pub(super) fn span(time: Duration) -> String {
 /// A sentence with its backticks as code. A backtick without an end stays as it is.
 pub(super) fn prose(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
-    let is_open = parts.len() % 2 == 0;
+    let is_open = parts.len().is_multiple_of(2);
     html! {
         @for (number, part) in parts.iter().enumerate() {
             @if is_open && number + 1 == parts.len() { "`" (part) }
