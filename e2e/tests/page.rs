@@ -57,7 +57,8 @@ async fn the_page_shows_the_conditions_of_objects() -> Result<()> {
         let (status, page) = poller.page("/?search=there").await?;
         ensure!(status == 200 && page.contains(">there</span>") && !page.contains(">missing</span>"), "{page}");
         ensure!(page.contains("InSync") && !page.contains("stands by"), "{page}");
-        ensure!(page.contains("<title>1 drifted · 0 unknown · 1 in sync – drift</title>"), "{page}");
+        let title = format!("<title>1 drifted · 0 unknown · 1 in sync – {} – drift ", world.programs_namespace());
+        ensure!(page.contains(&title), "{page}");
         let (_, page) = poller.page("/?shown=drifted").await?;
         let command = format!("kubectl drift explain proxy/missing -n {}", world.objects_namespace());
         ensure!(page.contains(&command) && !page.contains(">there</span>"), "{page}");
@@ -65,8 +66,13 @@ async fn the_page_shows_the_conditions_of_objects() -> Result<()> {
             page.contains("href=\"icon-drifted.svg\"") && poller.page("/icon-drifted.svg").await?.0 == 200,
             "{page}"
         );
-        for (query, expected) in [("search=nosuch", "Nothing matches"), ("target=nosuch", "No active target is called")]
-        {
+        let missing = format!("object=Proxy.{}/{}/missing", world.group(), world.objects_namespace());
+        for (query, expected) in [
+            ("search=nosuch", "Nothing matches"),
+            ("target=nosuch", "No active target is called"),
+            (missing.as_str(), command.as_str()),
+            ("object=Proxy/a/b", "No target selects"),
+        ] {
             let (_, page) = poller.page(&format!("/?{query}")).await?;
             ensure!(page.contains(expected), "{query}: {page}");
         }

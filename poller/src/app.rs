@@ -117,7 +117,17 @@ impl Program {
         };
         let Context { board, configuration, attestations, leadership, .. } = context.clone();
         let controller = ControllerLease::new(site.client.clone(), &site.namespace, &settings.controller_lease_name);
-        let page = Page { board, configuration, attestations, leadership, leader_command, controller };
+        let (health, site_names) = (site.health.clone(), settings.site_names(&site.namespace));
+        let page = Page {
+            board,
+            configuration,
+            attestations,
+            leadership,
+            leader_command,
+            controller,
+            health,
+            site: site_names,
+        };
         let pages = context.unnamed.pages().merge(page.routes());
         let metrics = base.shown_metrics(registry);
         site.spawn("admin", admin.serve(site.health.clone(), metrics, pages, site.stop.clone()));

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use drift_api::names::CONTROLLER_LEASE;
 use drift_kube::program::settings::{CleanUpSettings, LogSettings, RunSettings, parse_lease_name};
 
+use crate::run::page::SiteNames;
+
 /// Examples at the end of `run --help`.
 const RUN_EXAMPLES: &str = "Example, beside a cluster and not in it:
   drift-poller run --namespace drift-system --admin-address 127.0.0.1:8080";
@@ -40,4 +42,18 @@ pub(crate) struct RunningSettings {
     /// Name of the controller's Lease, whose holds the status page shows
     #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
     pub(crate) controller_lease_name: String,
+    /// Name of the cluster, which the status page shows [default: none]
+    #[arg(long, env = "CLUSTER_NAME", value_name = "NAME")]
+    pub(crate) cluster_name: Option<String>,
+}
+
+impl RunningSettings {
+    /// Returns the names that the status page shows.
+    pub(crate) fn site_names(&self, namespace: &str) -> SiteNames {
+        SiteNames {
+            cluster: self.cluster_name.clone().filter(|name| !name.is_empty()),
+            namespace: namespace.to_owned(),
+            controller_command: format!("kubectl get lease {} -n {namespace}", self.controller_lease_name),
+        }
+    }
 }

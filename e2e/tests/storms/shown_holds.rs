@@ -27,10 +27,10 @@ fn watching(world: &World) -> [&str; 7] {
     ["get", "-w", "--drifted", "-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()]
 }
 
-/// Waits until the poller's status page looks like this.
-async fn wait_for_page(bed: &Bed, is_met: impl Fn(&str) -> bool) -> Result<()> {
+/// Waits until a query of the poller's status page looks like this.
+async fn wait_for_page(bed: &Bed, query: &str, is_met: impl Fn(&str) -> bool) -> Result<()> {
     wait::until("the holds on the status page", wait::DEADLINE, async || {
-        let (_, page) = bed.poller.page("/").await?;
+        let (_, page) = bed.poller.page(query).await?;
         Ok(if is_met(&page) { Seen::Met(()) } else { Seen::Instead(page) })
     })
     .await
@@ -64,11 +64,14 @@ async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
         })
         .await?;
         watch.kill().await?;
-        wait_for_page(&bed, |page| {
-            let is_on_objects = page.matches(&format!("</strong>{sentence}")).count() > bed.changed();
-            is_on_objects && page.contains("<strong>Held: </strong>")
+        let on_each = format!("</strong>{sentence}");
+        // One group with three cards, and the target.
+        wait_for_page(&bed, "/", |page| {
+            let is_grouped = page.contains("held by <strong>BreakerOpen</strong>");
+            is_grouped && page.matches(&on_each).count() == 4 && page.contains("<strong>Held: </strong>")
         })
         .await?;
+        wait_for_page(&bed, "/?held=BreakerOpen", |page| page.matches(&on_each).count() == bed.changed()).await?;
 
         world.apply_target(&bed.target.clone().with("/spec/correct/limits/maxDriftedPercent", json!(100))).await?;
         world.wait_for_verdicts(20, "False/InSync", wait::DEADLINE).await?;
@@ -79,7 +82,7 @@ async fn an_open_breaker_shows_until_it_closes() -> Result<()> {
             Ok(if is_empty { Seen::Met(()) } else { Seen::Instead(listed.to_string()) })
         })
         .await?;
-        wait_for_page(&bed, |page| !page.contains("BreakerOpen")).await?;
+        wait_for_page(&bed, "/", |page| !page.contains("BreakerOpen")).await?;
         let held = objects_with_next(world, "BreakerOpen").await?;
         ensure!(held.is_empty() && !explain(world, &json!({"name": "web-0"})).await?.contains(&sentence), "{held:?}");
         Ok(())

@@ -1,5 +1,6 @@
 //! The content of the status page and of its JSON.
 
+pub(super) mod alarms;
 mod json;
 mod query;
 
@@ -7,21 +8,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::attestation::Attestation;
-use drift_api::condition::ObservedReason;
-use drift_api::held_corrections::{HeldCorrections, HeldObject, Hold, TargetHolds};
+use drift_api::held_corrections::{Held, Hold};
+use drift_api::object::ObjectId;
 use drift_language::{Mode, Target};
 use jiff::Timestamp;
 
-use super::controller_holds::ControllerHolds;
+use crate::engine::object::overview::order::{Page, Trouble, needs_a_person, page_of_groups, page_of_objects};
 use crate::engine::object::overview::{
-    MOST_ROWS, ObjectRow, Question, Rank, TargetOverview, VerdictCounts, compare_names,
+    Group, LeaseHolds, ObjectRow, Question, TargetOverview, UNKNOWN, VerdictCounts, compare_names,
 };
-use crate::run::attestation::Attestations;
-pub(super) use query::{link, parse};
-
-/// The modes of a target whose drift is corrected.
-const CORRECTING: [&str; 2] = ["Approve", "Correct"];
+pub(super) use query::{Link, parse};
 
 /// The whole content.
 #[derive(Debug)]
@@ -32,12 +28,40 @@ pub(super) struct Content {
     pub(super) now: Timestamp,
     /// The command that finds the leader, if another replica leads.
     pub(super) leader_elsewhere: Option<String>,
+    /// The names and commands of this installation.
+    pub(super) site: SiteNames,
+    /// The parts of this program that are not ready, each with its cause.
+    pub(super) unready: Vec<(String, String)>,
     /// The errors of documents that are not active.
     pub(super) problems: Vec<String>,
     /// The sentence for a controller's Lease that cannot be read.
     pub(super) unread_holds: Option<String>,
     /// Every active target.
     pub(super) targets: Vec<TargetLine>,
+}
+
+/// The names of this installation, and the commands that need them.
+#[derive(Clone, Debug, Default)]
+pub struct SiteNames {
+    /// The name of the cluster, if the command line gives one.
+    pub cluster: Option<String>,
+    /// The namespace of the programs.
+    pub namespace: String,
+    /// The command that shows who leads the controllers.
+    pub controller_command: String,
+}
+
+impl SiteNames {
+    /// The cluster and the namespace, for example `prod-eu/drift-system`.
+    pub(super) fn place(&self) -> String {
+        let cluster = self.cluster.iter().map(String::as_str);
+        cluster.chain([self.namespace.as_str()]).collect::<Vec<_>>().join("/")
+    }
+
+    /// A command of the plugin about the targets of this namespace.
+    fn command(&self, words: &str) -> String {
+        format!("kubectl drift {words} -n {}", self.namespace)
+    }
 }
 
 /// One target.
@@ -53,12 +77,12 @@ pub(super) struct TargetLine {
     pub(super) interval: Duration,
     /// The mode: `Observe`, `Correct`, or `suspended`.
     pub(super) mode: &'static str,
-    /// Its entry on the poller's Lease; `None` while the Lease does not list it.
-    pub(super) attestation: Option<Attestation>,
+    /// True if the poller's Lease lists it.
+    pub(super) attested: bool,
     /// The reasons why none of its objects is corrected.
     pub(super) held: Vec<Hold>,
-    /// The holds that the controller lists.
-    pub(super) listed_holds: TargetHolds,
+    /// The reasons that the controller lists for it.
+    pub(super) listed: Vec<Hold>,
     /// The overview of its objects; `None` while it has no kind, is busy, or another replica leads.
     pub(super) overview: Option<TargetOverview>,
 }
@@ -102,8 +126,10 @@ impl Signal {
 
 impl TargetLine {
     /// Describes a target.
-    pub(super) fn new(target: &Target, attestation: Option<Attestation>, overview: Option<TargetOverview>) -> Self {
-        let is_held = attestation.is_none() && overview.is_some() && target.correct.mode.corrects();
+    pub(super) fn new(target: &Target, holds: &LeaseHolds, overview: Option<TargetOverview>) -> Self {
+        let known = holds.of_target(target);
+        // A target without an answer is silent, and nothing is known of its attestation either.
+        let held = if overview.is_some() { known.whole } else { Vec::new() };
         Self {
             name: target.name.clone(),
             api_version: target.objects.api_version.clone(),
@@ -115,25 +141,40 @@ impl TargetLine {
                 Mode::Approve => "Approve",
                 Mode::Correct => "Correct",
             },
-            attestation,
-            held: is_held.then(Hold::target_not_attested).into_iter().collect(),
-            listed_holds: TargetHolds::default(),
+            attested: holds.attested.contains_key(&target.name),
+            held,
+            listed: known.listed,
             overview,
         }
     }
 
-    /// Takes up what the controller holds; `None` if no controller works.
-    fn take_up(&mut self, held: Option<&HeldCorrections>) {
-        match held {
-            Some(held) => self.listed_holds = held.of_target(&self.name),
-            None if CORRECTING.contains(&self.mode) => self.held.push(Hold::no_controller()),
-            None => {}
+    /// The holds of the whole target.
+    pub(super) fn holds(&self) -> impl Iterator<Item = &Hold> {
+        self.held.iter().chain(&self.listed)
+    }
+
+    /// True if a poll is late by more than the interval.
+    pub(super) fn is_late(&self) -> bool {
+        self.overview.as_ref().is_some_and(|overview| overview.lateness > self.interval)
+    }
+
+    /// Its trouble.
+    pub(super) fn trouble(&self) -> Trouble {
+        let Some(overview) = &self.overview else { return Trouble::Held };
+        let needs = |word: &&'static str| needs_a_person(word);
+        match overview.counts {
+            _ if self.holds().any(|hold| hold.word != Held::Limited.as_str()) => Trouble::Held,
+            _ if overview.words.keys().any(needs) => Trouble::Person,
+            counts if counts.drifted > 0 => Trouble::Drifted,
+            counts if counts.unknown > 0 => Trouble::Unknown,
+            _ if self.is_late() => Trouble::Late,
+            _ => Trouble::None,
         }
     }
 
-    /// The reasons that the controller lists for the whole target.
-    pub(super) fn listed(&self) -> impl Iterator<Item = Hold> {
-        self.listed_holds.whole.iter().map(|hold| hold.shown(&self.name))
+    /// The number of objects that need attention.
+    fn troubled(&self) -> usize {
+        self.overview.as_ref().map_or(0, |overview| overview.counts.drifted + overview.counts.unknown)
     }
 
     /// The API group of its objects; empty for the core group.
@@ -142,69 +183,69 @@ impl TargetLine {
     }
 }
 
-impl ShownObject<'_> {
-    /// The reasons why the object is not corrected, or its deletion does not proceed. Without drift only a dispute is one.
-    pub(super) fn held(&self, now: Timestamp) -> Vec<Hold> {
-        let Self { target, row } = self;
-        let is_drifted = row.rank() == Rank::Drifted;
-        let matters = is_drifted || row.next.is_dispute() || row.awaits_controller || row.deleting;
-        let own = row.hold.clone().filter(|_| matters);
-        let is_excepted = target.attestation.as_ref().is_some_and(|attestation| attestation.except.has(&row.id));
-        let not_renewed = is_excepted.then(Hold::object_not_attested);
-        let of_target = not_renewed.into_iter().chain(target.held.iter().cloned()).filter(|_| is_drifted);
-        own.into_iter().chain(of_target).chain(self.listed(now)).collect()
-    }
-
-    /// The reasons that the controller lists, if the next step is the controller's.
-    fn listed(&self, now: Timestamp) -> Vec<Hold> {
-        let Self { target, row } = self;
-        if !row.awaits_controller {
-            return Vec::new();
-        }
-        let reason = row.verdict.as_ref().and_then(|verdict| ObservedReason::parse(&verdict.reason));
-        let is_incident = !row.deleting && reason.is_some_and(ObservedReason::is_incident);
-        let object = HeldObject { uid: &row.id.uid, is_incident, is_deleting: row.deleting };
-        target.listed_holds.applying(&target.name, object, now)
-    }
-}
-
 impl Content {
     /// Returns the content for a query, without notices.
     pub(super) fn new<'t>(
         (question, now): (Question, Timestamp),
         targets: impl Iterator<Item = &'t Arc<Target>>,
-        attestations: &Attestations,
         answers: &BTreeMap<String, TargetOverview>,
     ) -> Self {
-        let line = |target: &Arc<Target>| {
-            TargetLine::new(
-                target,
-                attestations.get(&target.name).map(|listed| listed.attestation.clone()),
-                answers.get(&target.name).cloned(),
-            )
-        };
+        let line = |target: &Arc<Target>| TargetLine::new(target, &question.holds, answers.get(&target.name).cloned());
         let mut targets: Vec<_> = targets.map(line).collect();
         targets.sort_by(|one, other| compare_names(&one.name, &other.name));
-        Self { question, now, leader_elsewhere: None, problems: Vec::new(), unread_holds: None, targets }
-    }
-
-    /// Adds the controller's holds as last read.
-    pub(super) fn with_holds(mut self, holds: &ControllerHolds) -> Self {
-        self.unread_holds = holds.notice();
-        if let Some(held) = &holds.held {
-            self.targets.iter_mut().for_each(|line| line.take_up(held.as_ref()));
+        Self {
+            question,
+            now,
+            leader_elsewhere: None,
+            site: SiteNames::default(),
+            unready: Vec::new(),
+            problems: Vec::new(),
+            unread_holds: None,
+            targets,
         }
-        self
     }
 
-    /// The shown objects, the worst first.
-    pub(super) fn objects(&self) -> Vec<ShownObject<'_>> {
-        let lists = self.targets.iter().filter_map(|target| Some((target, &target.overview.as_ref()?.rows)));
-        let mut objects: Vec<_> =
-            lists.flat_map(|(target, rows)| rows.iter().map(move |row| ShownObject { target, row })).collect();
-        objects.sort_by_key(|object| object.row.rank());
-        objects.truncate(MOST_ROWS);
-        objects
+    /// The chosen target, or all, by name.
+    pub(super) fn chosen(&self) -> impl Iterator<Item = &TargetLine> {
+        let asked = self.question.target.as_ref();
+        self.targets.iter().filter(move |line| asked.is_none_or(|asked| *asked == line.name))
+    }
+
+    /// The chosen targets, the worst first.
+    pub(super) fn ranked(&self) -> Vec<&TargetLine> {
+        let mut lines: Vec<&TargetLine> = self.chosen().collect();
+        lines.sort_by_key(|line| (line.trouble(), std::cmp::Reverse(line.troubled())));
+        lines
+    }
+
+    /// The overviews of the targets that answered.
+    fn overviews(&self) -> impl Iterator<Item = (&TargetLine, &TargetOverview)> {
+        self.targets.iter().filter_map(|target| Some((target, target.overview.as_ref()?)))
+    }
+
+    /// The groups of this page, the worst first.
+    pub(super) fn groups(&self) -> Page<&Group> {
+        let total = self.overviews().map(|(_, overview)| overview.group_count).sum();
+        page_of_groups(self.overviews().flat_map(|(_, overview)| &overview.groups), total, &self.question)
+    }
+
+    /// The single objects of this page.
+    pub(super) fn objects(&self) -> Page<ShownObject<'_>> {
+        let skipped = self.overviews().map(|(_, overview)| overview.skipped).sum();
+        let objects = self.overviews().flat_map(|(target, overview)| {
+            overview.rows.iter().map(move |row| (target.name.as_str(), row, ShownObject { target, row }))
+        });
+        page_of_objects(objects, (skipped, self.matching()), &self.question)
+    }
+
+    /// The words of objects by which a filter finds some, in order.
+    pub(super) fn words(&self) -> BTreeMap<&'static str, usize> {
+        let mut words = BTreeMap::new();
+        for (word, found) in self.overviews().flat_map(|(_, overview)| &overview.words) {
+            *words.entry(*word).or_default() += found.count;
+        }
+        words.remove(UNKNOWN);
+        words
     }
 
     /// The number of objects that match the query.
@@ -214,9 +255,10 @@ impl Content {
 
     /// The counts of the chosen target, or of all; `None` if no target has any.
     pub(super) fn counts(&self) -> Option<VerdictCounts> {
-        let asked = self.question.target.as_ref();
-        let chosen = self.targets.iter().filter(|line| asked.is_none_or(|asked| *asked == line.name));
-        chosen.filter_map(|line| line.overview.as_ref()).map(|overview| overview.counts).reduce(|sum, one| sum + one)
+        self.chosen()
+            .filter_map(|line| line.overview.as_ref())
+            .map(|overview| overview.counts)
+            .reduce(|sum, one| sum + one)
     }
 
     /// The signal of these counts.
@@ -251,12 +293,16 @@ impl Content {
         silent.map(|line| line.name.as_str()).collect()
     }
 
+    /// The target with this name.
+    pub(super) fn line(&self, name: &str) -> Option<&TargetLine> {
+        self.targets.iter().find(|line| line.name == name)
+    }
+
     /// The command that explains an object. The kind has its group where another target has the same kind in another group.
-    pub(super) fn explain_command(&self, object: ShownObject<'_>) -> String {
-        let ShownObject { target, row } = object;
+    pub(super) fn explain_command(&self, target: &TargetLine, object: &ObjectId) -> String {
         let is_other = |line: &TargetLine| line.kind == target.kind && line.group() != target.group();
         let group = if self.targets.iter().any(is_other) { format!(".{}", target.group()) } else { String::new() };
         let kind = format!("{}{}", target.kind.to_ascii_lowercase(), group.trim_end_matches('.'));
-        format!("kubectl drift explain {}", row.id.as_arguments(&kind))
+        format!("kubectl drift explain {}", object.as_arguments(&kind))
     }
 }

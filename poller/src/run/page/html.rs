@@ -1,5 +1,7 @@
 //! The page as HTML. maud escapes every value that it writes.
 
+mod alarms;
+mod groups;
 mod objects;
 mod targets;
 #[cfg(test)]
@@ -8,11 +10,14 @@ mod words;
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::content::{Content, Signal, link};
-use crate::engine::object::overview::{MOST_ROWS, Shown};
-use objects::objects;
+use super::content::{Content, Link, Signal};
+use crate::engine::object::overview::order::Page;
+use crate::engine::object::overview::{GROUPS_PER_PAGE, OBJECTS_PER_PAGE, Shown, Sort};
+use alarms::alarms;
+use groups::groups;
+use objects::{list, object_page};
 use targets::targets;
-use words::time;
+use words::{prose, time};
 
 /// The whole page.
 #[must_use]
@@ -29,12 +34,38 @@ pub(super) fn page(content: &Content) -> String {
                 script src="page.js" defer {}
             }
             body {
-                header { (headline(content)) (form(content)) (status(content)) }
-                main { (notices(content)) (empty(content)) (objects(content, &targets(content))) }
+                a.skip href="#main" { "Skip to the alarms" }
+                header { (headline(content)) (status(content)) }
+                (form(content))
+                main #main tabindex="-1" { (notices(content)) (body(content)) }
             }
         }
     };
     markup.into_string()
+}
+
+/// What the query asks for: an object, a list of objects, or the overview.
+fn body(content: &Content) -> Markup {
+    let question = &content.question;
+    if question.object.is_some() {
+        return html! { (object_page(content)) (empty(content)) };
+    }
+    if question.lists_objects() {
+        let objects = content.objects();
+        return html! {
+            (filters(content))
+            (empty(content))
+            (list(content, &objects.items))
+            (pager(content, &objects, OBJECTS_PER_PAGE, "objects"))
+        };
+    }
+    let found = content.groups();
+    html! {
+        @if found.number == 0 { (alarms(content)) (targets(content)) }
+        (empty(content))
+        (groups(content, &found.items))
+        (pager(content, &found, GROUPS_PER_PAGE, "groups"))
+    }
 }
 
 /// The icon of the browser's tab. Shape and colour both tell the state.
@@ -53,16 +84,19 @@ pub(super) fn icon(signal: Signal) -> String {
 }
 
 fn title(content: &Content) -> String {
-    let target = content.question.target.as_ref().map(|target| format!(" – {target}")).unwrap_or_default();
-    format!("{}{target} – drift", content.headline())
+    let question = &content.question;
+    let object = question.object.as_ref().map(|object| format!("{} – ", object.name));
+    let target = question.target.as_ref().map(|target| format!(" – {target}"));
+    let (object, target) = (object.unwrap_or_default(), target.unwrap_or_default());
+    format!("{object}{}{target} – {} – drift {}", content.headline(), content.site.place(), env!("CARGO_PKG_VERSION"))
 }
 
-/// The counts, each with a link to its objects.
+/// The counts, each with a link to its objects. A screen reader hears when they change.
 fn headline(content: &Content) -> Markup {
     let target = content.question.target.as_deref();
     let count = |shown: Shown, number: usize, word: &str| {
         let class = if number > 0 { shown.as_str() } else { "soft" };
-        html! { a class=(class) href=(link(target, shown)) { (number) " " (word) } }
+        html! { a class=(class) href=(Link::new().target(target).shown(shown)) { (number) " " (word) } }
     };
     html! {
         h1 {
@@ -71,16 +105,19 @@ fn headline(content: &Content) -> Markup {
                     (count(Shown::Drifted, counts.drifted, "drifted")) " · "
                     (count(Shown::Unknown, counts.unknown, "unknown")) " · "
                     (count(Shown::InSync, counts.in_sync, "in sync"))
-                    @if counts.deleting > 0 { " · " span.soft { (counts.deleting) " deleting" } }
+                    @if counts.deleting > 0 { " · " (count(Shown::Deleting, counts.deleting, "deleting")) }
                 }
                 None => { span.soft { (content.headline()) } }
             }
         }
+        p.hidden role="status" { (content.headline()) }
     }
 }
 
 fn form(content: &Content) -> Markup {
     let asked = &content.question;
+    let words = content.words();
+    let held = asked.held.as_deref();
     html! {
         form method="get" action="." role="search" {
             select name="target" aria-label="Target" {
@@ -93,8 +130,24 @@ fn form(content: &Content) -> Markup {
                 }
             }
             select name="shown" aria-label="Verdict" {
-                @for (shown, text) in Shown::ALL.into_iter().zip(["all verdicts", "drifted", "unknown", "in sync"]) {
+                @let names = ["all verdicts", "drifted", "unknown", "in sync", "deleting"];
+                @for (shown, text) in Shown::ALL.into_iter().zip(names) {
                     option value=(shown.as_str()) selected[asked.shown == shown] { (text) }
+                }
+            }
+            select name="held" aria-label="Hold" {
+                option value="" { "any hold" }
+                @if let Some(none) = held.filter(|held| !words.contains_key(held)) {
+                    option value=(none) selected { (none) " (0)" }
+                }
+                @for (word, count) in &words {
+                    option value=(word) selected[held == Some(word)] { (word) " (" (count) ")" }
+                }
+            }
+            select name="sort" aria-label="Order" {
+                option value="" { "grouped" }
+                @for (sort, text) in Sort::ALL.into_iter().zip(["by verdict", "by age", "by name", "by target"]) {
+                    option value=(sort.as_str()) selected[asked.sort == Some(sort)] { (text) }
                 }
             }
             input type="search" name="search" value=(asked.search) placeholder="namespace/name" aria-label="Search"
@@ -104,12 +157,52 @@ fn form(content: &Content) -> Markup {
     }
 }
 
-/// The age of the page. The script shows here why it is not newer.
+/// The installation, and the age of the page. The script shows here why it is not newer.
 fn status(content: &Content) -> Markup {
     html! {
         p.status {
-            strong { a href="." { "drift" } }
-            " updated " (time(&content.now.to_string(), content.now, |_| content.now.strftime("%H:%M:%S UTC").to_string()))
+            strong { a href="." { "drift" } } " " span.word { (env!("CARGO_PKG_VERSION")) }
+            " · " strong.word { (content.site.place()) } " · updated "
+            (time(&content.now.to_string(), content.now, |_| content.now.strftime("%H:%M:%S UTC").to_string()))
+        }
+    }
+}
+
+/// The word or the group that a list is about, with the link to all.
+fn filters(content: &Content) -> Markup {
+    let question = &content.question;
+    let target = question.target.as_deref();
+    html! {
+        @if let Some(word) = &question.held {
+            p.filter data-key="held" {
+                "Objects with " strong { (word) } ". " a href=(Link::new().target(target)) { "Show the groups" }
+            }
+        }
+        @if question.group.is_some() {
+            p.filter data-key="group" {
+                "One group of equal objects. " a href=(Link::new().target(target)) { "Show the groups" }
+            }
+        }
+    }
+}
+
+/// The links to the other pages of a list.
+fn pager<T>(content: &Content, page: &Page<T>, size: usize, what: &str) -> Markup {
+    let link = |number: usize| Link::to_page(&content.question, number);
+    let last = page.before + page.items.len();
+    html! {
+        @if page.total > size || page.number > 0 {
+            nav.pager aria-label="Pages" data-key="pager" {
+                @if page.number > 0 && page.count > 0 { a rel="prev" href=(link(page.number.min(page.count) - 1)) { "← before" } }
+                span {
+                    @if page.items.is_empty() { "none" } @else { (page.before + 1) "–" (last) }
+                    " of " (page.total) " " (what)
+                }
+                @if page.number + 1 < page.count { a rel="next" href=(link(page.number + 1)) { "next →" } }
+                @if page.is_cut(size) && page.number + 1 >= page.count {
+                    span { "Choose a target or search to see the others." }
+                }
+            }
         }
     }
 }
@@ -122,8 +215,7 @@ fn notices(content: &Content) -> Markup {
                 "This replica stands by and polls nothing. The Lease names the leader: " code { (command) }
             }
         }
-        @for problem in &content.problems { p.notice { "Not active: " (problem) } }
-        @if let Some(why) = &content.unread_holds { p.notice data-key="unread-holds" { (why) } }
+        @if let Some(why) = &content.unread_holds { p.notice data-key="unread-holds" { (prose(why)) } }
         @if !silent.is_empty() {
             p.notice data-key="silent" {
                 "No counts for " (silent.join(", ")) ". Either a target is busy, or its kind cannot be watched: see "
@@ -141,23 +233,24 @@ fn notices(content: &Content) -> Markup {
 /// The line about objects that the lists lack.
 fn empty(content: &Content) -> Markup {
     let (matching, asked) = (content.matching(), &content.question);
-    let is_filtered = !asked.search.is_empty() || asked.shown != Shown::All || asked.target.is_some();
+    let is_filtered = asked.lists_objects() || asked.shown != Shown::All || asked.target.is_some();
+    let is_silent = !content.silent_targets().is_empty();
     html! {
-        @if content.leader_elsewhere.is_some() || content.unknown_target().is_some() {}
-        @else if matching == 0 && is_filtered {
+        @if content.leader_elsewhere.is_some() || content.unknown_target().is_some() || matching > 0 {}
+        @else if let Some(object) = &asked.object {
+            p.empty data-key="empty" {
+                "No target selects " code { (object) } ", or it is gone. " a href="." { "Show all" }
+            }
+        }
+        @else if is_filtered {
             p.empty data-key="empty" {
                 "Nothing matches"
                 @if !asked.search.is_empty() { " " code { (asked.search) } }
                 ". " a href="." { "Clear the filter" }
             }
         }
-        @else if matching == 0 && !content.targets.is_empty() && content.silent_targets().is_empty() {
+        @else if !content.targets.is_empty() && !is_silent {
             p.empty data-key="empty" { "No target selects an object." }
-        }
-        @else if matching > MOST_ROWS {
-            p.empty data-key="empty" {
-                "The first " (MOST_ROWS) " of " (matching) " objects, the worst first. Choose a target or search to see others."
-            }
         }
     }
 }

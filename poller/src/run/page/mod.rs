@@ -2,6 +2,7 @@
 //!
 //! The page is read-only. Everyone who reaches the port can read the names and conditions of all objects.
 
+mod compression;
 mod content;
 mod controller_holds;
 mod html;
@@ -12,21 +13,24 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use drift_kube::process::clock;
 use drift_kube::telemetry::questions;
-use drift_kube::{Configuration, Crowded, Leadership};
+use drift_kube::{Configuration, Crowded, Health, Leadership};
 use tokio::sync::watch;
 
-use crate::engine::object::overview::{Question, TargetOverview};
+use crate::engine::object::overview::{LeaseHolds, Question, TargetOverview};
 use crate::run::attestation::AttestationList;
+pub use content::SiteNames;
 use content::{Content, Signal, parse};
 use controller_holds::ControllerHolds;
 pub use controller_holds::ControllerLease;
 
 /// Content security policy: the browser loads, contacts and runs nothing but this program's own routes, and no page may frame it.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+/// The script draws one icon itself.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Routes queries to the active targets.
@@ -49,6 +53,10 @@ pub struct Page {
     pub leader_command: String,
     /// The controller's Lease.
     pub controller: ControllerLease,
+    /// The state of this program's parts.
+    pub health: Health,
+    /// The names of this installation.
+    pub site: SiteNames,
 }
 
 impl Page {
@@ -66,23 +74,29 @@ impl Page {
             .route("/page.css", asset("text/css; charset=utf-8", include_str!("page.css")))
             .route("/page.js", asset("text/javascript; charset=utf-8", include_str!("page.js")))
             .with_state(self)
+            .layer(from_fn(compression::compress))
     }
 
     async fn content(&self, question: Question) -> Result<Content, Crowded> {
-        let answers = self.board.ask(question.clone()).await?;
         let leads = self.leadership.is_held();
         // A standby shows no objects.
         let holds = if leads { self.controller.holds().await } else { ControllerHolds::default() };
+        let mut attested = self.attestations.subscribe().borrow().attested.clone();
+        attested.retain(|target, _| self.attestations.is_written(target));
+        let attested = attested.into_iter().map(|(name, listed)| (name, listed.attestation)).collect();
+        let known = LeaseHolds { attested, controller: holds.held.clone() };
+        let question = Question { holds: Arc::new(known), ..question };
+        let answers = self.board.ask(question.clone()).await?;
         let configuration = self.configuration.borrow().clone();
-        let mut attestations = self.attestations.subscribe().borrow().attested.clone();
-        attestations.retain(|target, _| self.attestations.is_written(target));
-        let asked = (question, clock::wall());
-        let content = Content {
+        let unready = self.health.parts().into_iter().filter_map(|part| Some((part.name, part.trouble?)));
+        Ok(Content {
             leader_elsewhere: (!leads).then(|| self.leader_command.clone()),
+            site: self.site.clone(),
+            unready: unready.collect(),
             problems: configuration.problems.iter().map(ToString::to_string).collect(),
-            ..Content::new(asked, configuration.targets.values(), &attestations, &answers)
-        };
-        Ok(content.with_holds(&holds))
+            unread_holds: holds.notice(),
+            ..Content::new((question, clock::wall()), configuration.targets.values(), &answers)
+        })
     }
 
     async fn answer(&self, question: Question, kind: &'static str, text: impl FnOnce(&Content) -> String) -> Response {
@@ -107,7 +121,9 @@ async fn targets(State(page): State<Page>) -> Response {
 
 async fn objects(State(page): State<Page>, RawQuery(query): RawQuery) -> Response {
     let text = |content: &Content| content.objects_json().to_string();
-    page.answer(parse(&query.unwrap_or_default()), "application/json", text).await
+    // Programs read single objects. People look at groups.
+    let question = Question { single: true, ..parse(&query.unwrap_or_default()) };
+    page.answer(question, "application/json", text).await
 }
 
 fn answer(kind: &'static str, text: String) -> Response {

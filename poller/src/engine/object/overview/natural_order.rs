@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use drift_api::object::ObjectId;
 
 /// Compares two objects by namespace and name, numbers by their value.
-pub(super) fn compare_objects(one: &ObjectId, other: &ObjectId) -> Ordering {
+#[must_use]
+pub fn compare_objects(one: &ObjectId, other: &ObjectId) -> Ordering {
     let namespaces = [one, other].map(|id| id.namespace.as_deref().unwrap_or_default());
     let by_namespace = compare(namespaces[0], namespaces[1]);
     by_namespace.then_with(|| compare(&one.name, &other.name)).then_with(|| one.uid.cmp(&other.uid))

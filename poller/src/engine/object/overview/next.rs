@@ -193,6 +193,8 @@ mod tests {
             let object = object(metadata.clone(), observed, corrected);
             let next = Next::of(Some(target), &object);
             assert_eq!(next.as_str(), expected, "{observed:?} {corrected:?}");
+            let is_step = matches!(expected, None | Some("Poll" | "Correction" | "Deletion" | "Unknown"));
+            assert_eq!(next.held().is_none(), is_step, "{next:?}");
         }
         let bare = LeanObject::prune(&json!({"metadata": {"name": "x"}}), &FieldPaths::default());
         assert_eq!(Next::of(Some(&correcting), &bare), Next::Poll);

@@ -6,11 +6,10 @@ use std::time::Duration;
 use drift_api::condition::{Condition, ConditionStatus, CorrectionStatus, MAX_MESSAGE_BYTES, Tag};
 use drift_api::held_corrections::Hold;
 use drift_api::object::ObjectId;
+use drift_api::object::report::report_name;
 use drift_api::timing::moment::Moment;
 use drift_language::Target;
-use jiff::Timestamp;
 
-use super::next::Next;
 use crate::engine::object::deletion::verdict_of;
 use crate::engine::object::object_state::ObjectState;
 use crate::engine::schedule::Now;
@@ -26,18 +25,14 @@ pub struct ObjectRow {
     pub deleting: bool,
     /// The correction record; `None` if there is none.
     pub correction: Option<RowCondition>,
-    /// The next step by the object and its target.
-    pub next: Next,
-    /// True if the controller takes that step.
-    pub awaits_controller: bool,
-    /// The hold by the object and its target, or the closed window that the step waits for.
-    pub hold: Option<Hold>,
+    /// The reasons why it is not corrected, or its deletion does not proceed.
+    pub holds: Vec<Hold>,
+    /// The name of the DriftReport with its conditions; `None` if they are on the object, or there is no report.
+    pub report: Option<String>,
     /// Further marks, such as paused.
     pub marks: Vec<&'static str>,
     /// The time until the next poll; `None` during a poll, and if none will follow.
     pub next_poll: Option<Duration>,
-    /// The number of objects in the answer with the same Unknown verdict, this one included; 1 for any other verdict.
-    pub alike: usize,
 }
 
 /// A condition without its machine-readable parts.
@@ -54,7 +49,7 @@ pub struct RowCondition {
 }
 
 /// Sort key of objects: the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rank {
     /// It drifted.
     Drifted,
@@ -66,8 +61,18 @@ pub enum Rank {
     InSync,
 }
 
-/// An Unknown verdict as far as two objects can share it: reason and text. `None` for an object without a verdict.
-pub(super) type Cause<'s> = Option<(Cow<'s, str>, Cow<'s, str>)>;
+impl Rank {
+    /// Returns the word in JSON and in queries.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Drifted => "drifted",
+            Self::Unknown => "unknown",
+            Self::Deleting => "deleting",
+            Self::InSync => "in-sync",
+        }
+    }
+}
 
 impl ObjectRow {
     /// Returns the sort key.
@@ -76,14 +81,11 @@ impl ObjectRow {
         rank_of(self.verdict.as_ref().map(|verdict| verdict.status), self.deleting)
     }
 
-    /// Builds the row of an object.
-    pub(super) fn new(target: &Target, state: &ObjectState, now: Now) -> Self {
+    /// Builds the row of an object with its holds.
+    pub(super) fn new(target: &Target, state: &ObjectState, holds: Vec<Hold>, now: Now) -> Self {
         let shown = state.object();
-        let next = Next::of(Some(target), shown);
-        let awaits_controller = next.awaits_controller(shown);
-        let wall = Timestamp::UNIX_EPOCH.saturating_add(now.wall).unwrap_or(Timestamp::MAX);
-        let window = || target.correct.window_hold(shown, wall).filter(|_| awaits_controller);
-        let hold = next.held().map(|why| target.hold(shown, why, None, wall)).or_else(window);
+        let objects = &target.objects;
+        let report = shown.report.as_ref().and_then(|report| report.about(&shown.id.uid));
         let marks =
             [(shown.paused, "paused"), (shown.deleting, "deleting"), (state.is_flapping(now.moment), "flapping")];
         Self {
@@ -97,18 +99,11 @@ impl ObjectRow {
                 let text = CorrectionStatus::parse(condition.message.text()).text;
                 RowCondition::new(condition, &text)
             }),
-            next,
-            awaits_controller,
-            hold,
+            holds,
+            report: report.map(|_| report_name(objects.group(), &objects.kind, &shown.id.name)),
             marks: marks.into_iter().filter_map(|(holds, mark)| holds.then_some(mark)).collect(),
             next_poll: state.poll_due().map(|due| due - now.moment),
-            alike: 1,
         }
-    }
-
-    /// The cause of its Unknown.
-    pub(super) fn cause(&self) -> Cause<'_> {
-        self.verdict.as_ref().map(|verdict| (verdict.reason.as_str().into(), verdict.text.as_str().into()))
     }
 }
 
@@ -127,14 +122,9 @@ impl RowCondition {
     }
 }
 
-/// The cause of an object's Unknown.
-pub(super) fn cause(state: &ObjectState, now: Moment) -> Cause<'_> {
-    verdict_of(state.object()).map(|condition| shown_verdict(condition, state, now).1)
-}
-
 /// Returns the status, the reason and the text to show for the verdict that stands on an object. If the present verdict
 /// cannot be written, it is Unknown, with the standing one in brackets.
-fn shown_verdict<'s>(
+pub(super) fn shown_verdict<'s>(
     condition: &'s Condition,
     state: &ObjectState,
     now: Moment,
@@ -155,14 +145,8 @@ fn shortened(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES)]
 }
 
-/// Returns the sort key of an object.
-pub(super) fn rank(state: &ObjectState, now: Moment) -> Rank {
-    let object = state.object();
-    let status = verdict_of(object).map(|condition| shown_verdict(condition, state, now).0);
-    rank_of(status, object.deleting)
-}
-
-const fn rank_of(status: Option<ConditionStatus>, deleting: bool) -> Rank {
+/// Returns the sort key of an object with this status.
+pub(super) const fn rank_of(status: Option<ConditionStatus>, deleting: bool) -> Rank {
     match status {
         _ if deleting => Rank::Deleting,
         Some(ConditionStatus::True) => Rank::Drifted,

@@ -1,24 +1,26 @@
 //! The content as JSON, for programs.
 
 use drift_api::held_corrections::Hold;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::alarms::{Alarm, address, alarms};
 use super::{Content, ShownObject, TargetLine};
 use crate::engine::object::overview::{RowCondition, TargetOverview};
 
 impl Content {
-    /// The targets as JSON.
+    /// The targets as JSON, the worst first.
     #[must_use]
     pub(in crate::run::page) fn targets_json(&self) -> Value {
-        self.targets.iter().map(target_json).collect()
+        self.ranked().into_iter().map(target_json).collect()
     }
 
-    /// The objects as JSON.
+    /// One page of the objects as JSON.
     #[must_use]
     pub(in crate::run::page) fn objects_json(&self) -> Value {
-        let objects: Vec<Value> = self.objects().into_iter().map(|object| object_json(object, self.now)).collect();
-        json!({"matching": self.matching(), "objects": objects})
+        let page = self.objects();
+        let alarms: Vec<Value> = alarms(self).iter().map(alarm_json).collect();
+        let objects: Vec<Value> = page.items.into_iter().map(object_json).collect();
+        json!({"matching": page.total, "page": page.number + 1, "pages": page.count, "alarms": alarms, "objects": objects})
     }
 }
 
@@ -28,18 +30,27 @@ fn target_json(line: &TargetLine) -> Value {
             "deleting": overview.counts.deleting,
             "latenessSeconds": overview.lateness.as_secs_f64()})
     };
+    let words = line.overview.iter().flat_map(|overview| &overview.words);
+    let alarms: Vec<Value> = words.map(|(word, found)| json!({"reason": word, "count": found.count})).collect();
     json!({"name": line.name, "kind": format!("{} {}", line.api_version, line.kind),
-        "intervalSeconds": line.interval.as_secs_f64(), "mode": line.mode, "attested": line.attestation.is_some(),
-        "held": line.held.iter().cloned().chain(line.listed()).map(|hold| hold.json()).collect::<Vec<_>>(), "objects": line.overview.as_ref().map(counts)})
+        "intervalSeconds": line.interval.as_secs_f64(), "mode": line.mode, "attested": line.attested,
+        "rank": line.trouble().as_str(), "alarms": alarms,
+        "held": line.holds().map(Hold::json).collect::<Vec<_>>(), "objects": line.overview.as_ref().map(counts)})
 }
 
-fn object_json(object: ShownObject<'_>, now: Timestamp) -> Value {
+fn alarm_json(alarm: &Alarm) -> Value {
+    json!({"reason": alarm.word, "count": alarm.count, "of": alarm.unit, "text": alarm.text, "command": alarm.command})
+}
+
+fn object_json(object: ShownObject<'_>) -> Value {
     let ShownObject { target, row } = object;
     let condition = |condition: &RowCondition| {
         json!({"status": condition.status.as_str(), "reason": condition.reason, "text": condition.text,
             "since": condition.since})
     };
     json!({"target": target.name, "kind": target.kind, "object": row.id.to_string(),
+        "address": address(target, &row.id).to_string(), "rank": row.rank().as_str(), "report": row.report,
         "driftObserved": row.verdict.as_ref().map(condition), "driftCorrected": row.correction.as_ref().map(condition),
-        "held": object.held(now).iter().map(Hold::json).collect::<Vec<_>>(), "marks": row.marks, "nextPollSeconds": row.next_poll.map(|next| next.as_secs_f64())})
+        "held": row.holds.iter().map(Hold::json).collect::<Vec<_>>(), "marks": row.marks,
+        "nextPollSeconds": row.next_poll.map(|next| next.as_secs_f64())})
 }

@@ -1,116 +1,120 @@
-//! The objects: a card for each drifted one, a line for equal Unknowns, and a table of the rest.
+//! Single objects: a card for a drifted one, a table of the rest, and the page of one object.
 
-use std::collections::HashMap;
-
-use drift_api::condition::CorrectedReason;
 use maud::{Markup, html};
 
-use super::words::{age, name, span, value};
+use super::words::{age, name, prose, span, value};
 use crate::engine::object::deletion::{DELETING, NO_VERDICT};
-use crate::engine::object::overview::{FieldChanges, ObjectRow, Rank, RowCondition};
-use crate::run::page::content::{Content, ShownObject};
+use crate::engine::object::overview::{CORRECTION_FAILED, FieldChanges, ObjectRow, Rank, RowCondition};
+use crate::run::page::content::alarms::address;
+use crate::run::page::content::{Content, Link, ShownObject};
 
-/// The sections of objects, with the section of targets after those that need attention.
-pub(super) fn objects(content: &Content, targets: &Markup) -> Markup {
-    let mut drifted = Vec::new();
-    let mut unknown = Vec::new();
-    let mut deleting = Vec::new();
-    let mut in_sync = Vec::new();
-    for object in content.objects() {
-        match object.row.rank() {
-            Rank::Drifted => drifted.push(object),
-            Rank::Unknown => unknown.push(object),
-            Rank::Deleting => deleting.push(object),
-            Rank::InSync => in_sync.push(object),
-        }
-    }
+/// A list of objects: cards for the drifted ones, then a table. In another order than that of the verdicts, all are in the table.
+pub(super) fn list(content: &Content, objects: &[ShownObject<'_>]) -> Markup {
+    let is_by_verdict = content.question.sort.is_none();
+    let (cards, rows): (Vec<_>, Vec<_>) =
+        objects.iter().partition(|object| is_by_verdict && object.row.rank() == Rank::Drifted);
     html! {
-        @if !drifted.is_empty() {
+        @if !cards.is_empty() {
             section data-key="drifted" {
                 h2 { "Drifted" }
-                div.cards { @for object in drifted { (card(content, object)) } }
+                div.cards { @for object in cards { (card(content, object)) } }
             }
         }
-        @if !unknown.is_empty() {
-            section data-key="unknown" { h2 { "Unknown" } @for fold in folds(unknown) { (fold_of(content, &fold)) } }
-        }
-        (targets)
-        @for (key, title, objects) in [("deleting", "Deleting", deleting), ("in-sync", "In sync", in_sync)] {
-            @if !objects.is_empty() { section data-key=(key) { h2 { (title) } (table(content, &objects, HasTarget::Yes)) } }
+        @if !rows.is_empty() {
+            section data-key="objects" { h2 { "Objects" } (table(content, &rows, HasTarget::Yes)) }
         }
     }
 }
 
-/// Unknown objects of one target with the same cause, at least one.
-type Fold<'c> = Vec<ShownObject<'c>>;
-
-/// Groups equal Unknowns, in the order of the first of each group.
-fn folds(unknown: Vec<ShownObject<'_>>) -> Vec<Fold<'_>> {
-    let mut places = HashMap::new();
-    let mut folds: Vec<Fold<'_>> = Vec::new();
-    for object in unknown {
-        let verdict = object.row.verdict.as_ref();
-        let cause = verdict.map(|verdict| (verdict.reason.as_str(), verdict.text.as_str()));
-        let place = *places.entry((object.target.name.as_str(), cause)).or_insert(folds.len());
-        match folds.get_mut(place) {
-            Some(fold) => fold.push(object),
-            None => folds.push(vec![object]),
-        }
-    }
-    folds
-}
-
-fn fold_of(content: &Content, fold: &[ShownObject<'_>]) -> Markup {
-    let Some(first) = fold.first() else { return html! {} };
-    let (verdict, count) = (first.row.verdict.as_ref(), first.row.alike.max(fold.len()));
-    let (reason, text) = verdict.map_or(("NoVerdict", "no verdict yet"), |verdict| (&verdict.reason, &verdict.text));
-    let oldest = fold.iter().filter_map(|object| object.row.verdict.as_ref()).map(|verdict| &verdict.since).min();
+/// The page of the object that is asked for. Two targets may select it.
+pub(super) fn object_page(content: &Content) -> Markup {
     html! {
-        details data-key={ "fold " (first.target.name) " " (reason) " " (text) } {
-            summary {
-                @if count == 1 { strong.unknown { (first.target.kind) " " (name(&first.row.id.to_string())) } }
-                @else { strong.unknown { (count) " objects" } }
-                " of target " span.word { (first.target.name) } ": " strong { (reason) } ", " (text)
-                @if let Some(oldest) = oldest { span.soft { " for " (age(oldest, content.now)) } }
+        div.cards.single data-key="object" { @for object in content.objects().items { (whole(content, object)) } }
+    }
+}
+
+fn whole(content: &Content, object: ShownObject<'_>) -> Markup {
+    let ShownObject { target, row } = object;
+    html! {
+        article class=(class(row.rank())) data-key=(key(object)) {
+            h2 { span.soft { (target.kind) } " " (name(&row.id.to_string())) }
+            p {
+                (verdict(row)) @if let Some(verdict) = &row.verdict { " for " (age(&verdict.since, content.now)) }
+                " · target " a.word href=(Link::new().target(Some(&target.name))) { (target.name) }
+                @for mark in &row.marks { " · " (mark) }
             }
-            (table(content, fold, HasTarget::No))
-            @if count > fold.len() { p.soft { "and " (count - fold.len()) " more" } }
+            @if let Some(verdict) = &row.verdict { (difference(verdict)) }
+            @if let Some(correction) = &row.correction { p { "Correction: " (note(correction)) } }
+            (holds(row))
+            @if let Some(next) = row.next_poll { p.soft { "Next poll in " (span(next)) } }
+            (command(&content.explain_command(target, &row.id), &row.id.to_string()))
+            @if let Some(report) = &row.report { (report_command(row, report)) }
         }
     }
 }
 
-fn card(content: &Content, object: ShownObject<'_>) -> Markup {
+/// The command that prints the DriftReport with the conditions of an object.
+fn report_command(row: &ObjectRow, report: &str) -> Markup {
+    let namespace = row.id.namespace.as_ref().map(|namespace| format!(" -n {namespace}")).unwrap_or_default();
+    html! {
+        p.soft { "Its conditions are in a DriftReport:" }
+        (command(&format!("kubectl get driftreport {report}{namespace} -o yaml"), &format!("for the report of {}", row.id)))
+    }
+}
+
+/// The card of a drifted object.
+pub(super) fn card(content: &Content, object: ShownObject<'_>) -> Markup {
     let ShownObject { target, row } = object;
-    let Some(verdict) = &row.verdict else { return html! {} };
-    let held = object.held(content.now);
     html! {
         article data-key=(key(object)) {
-            h3 { span.soft { (target.kind) } " " (name(&row.id.to_string())) }
+            h3 { (link(object)) }
             p {
-                strong.drifted { (verdict.reason) } " for " (age(&verdict.since, content.now)) " · target "
-                span.word { (target.name) } @for mark in &row.marks { " · " (mark) }
+                (verdict(row)) @if let Some(verdict) = &row.verdict { " for " (age(&verdict.since, content.now)) }
+                " · target " span.word { (target.name) } @for mark in &row.marks { " · " (mark) }
             }
-            (difference(verdict))
+            @if let Some(verdict) = &row.verdict { (difference(verdict)) }
             @if let Some(correction) = &row.correction { p { "Correction: " (note(correction)) } }
-            @if held.is_empty() { p.soft { (unheld(row)) } }
-            @for why in &held { p.held { strong { "Not corrected: " } (why.sentence) } }
-            (command(content, object))
+            (holds(row))
+            (command(&content.explain_command(target, &row.id), &row.id.to_string()))
+            @if let Some(report) = &row.report { (report_command(row, report)) }
         }
     }
 }
 
-/// The sentence about a drifted object that nothing holds. Its record names the failure of the last correction.
-fn unheld(row: &ObjectRow) -> &'static str {
-    let failed = |record: &RowCondition| record.reason == CorrectedReason::CorrectionFailed.as_str();
-    match row.correction.as_ref().is_some_and(failed) {
-        true => "The last correction failed, see above. Another one follows.",
-        false => "No known reason holds a correction.",
+/// The name of an object, with the link to its page.
+fn link(object: ShownObject<'_>) -> Markup {
+    let ShownObject { target, row } = object;
+    let link = Link::new().object(address(target, &row.id));
+    html! { span.soft { (target.kind) } " " a href=(link) { (name(&row.id.to_string())) } }
+}
+
+fn verdict(row: &ObjectRow) -> Markup {
+    html! { @match &row.verdict {
+        Some(verdict) => { strong class=(class(row.rank())) title=(verdict.text) { (verdict.reason) } }
+        None if row.deleting => { span.soft title=(NO_VERDICT) { (DELETING) } }
+        None => { span.unknown { "no verdict yet" } }
+    } }
+}
+
+/// The holds of a drifted object or a deletion. Without one, a failed correction is the reason that is known.
+fn holds(row: &ObjectRow) -> Markup {
+    let failed = |record: &RowCondition| record.reason == CORRECTION_FAILED;
+    let what = if row.deleting { "Not deleted: " } else { "Not corrected: " };
+    html! {
+        @for hold in &row.holds { p.held { strong { (what) } (prose(&hold.sentence)) } }
+        @if row.holds.is_empty() && row.rank() == Rank::Drifted {
+            p.soft {
+                @if row.correction.as_ref().is_some_and(failed) {
+                    "The last correction failed, see above. Another one follows."
+                } @else { "No known reason holds a correction." }
+            }
+        }
     }
 }
 
 /// Desired beside observed, or the sentence if it names no fields.
 fn difference(verdict: &RowCondition) -> Markup {
-    let Some(changes) = FieldChanges::parse(&verdict.text) else { return html! { p { (verdict.text) } } };
+    let Some(changes) = FieldChanges::parse(&verdict.text) else { return html! { p { (prose(&verdict.text)) } } };
     html! {
         table.fields {
             thead { tr { th { "Field" } th { "Desired" } th { "Observed" } } }
@@ -126,28 +130,33 @@ fn difference(verdict: &RowCondition) -> Markup {
     }
 }
 
-/// The command that explains an object, and a button that copies it. Without the script the button is hidden.
-fn command(content: &Content, object: ShownObject<'_>) -> Markup {
-    let command = content.explain_command(object);
-    html! { div.command { code { (command) } button.copy type="button" { "Copy" } } }
+/// A command, and a button that copies it. Without the script the button is hidden.
+pub(super) fn command(command: &str, about: &str) -> Markup {
+    html! {
+        div.command {
+            code { (command) }
+            button.copy type="button" { span { "Copy" } span.hidden { " the command " (about) } }
+        }
+    }
 }
 
 /// The correction record, without the time of its last transition: a repeated correction does not change that.
 fn note(correction: &RowCondition) -> Markup {
     html! {
         (correction.reason)
-        @if !correction.text.is_empty() { span.soft { ", " (correction.text) } }
+        @if !correction.text.is_empty() { span.soft { ", " (prose(&correction.text)) } }
     }
 }
 
 /// Whether a table of objects has a column for their target.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum HasTarget {
+pub(super) enum HasTarget {
     Yes,
     No,
 }
 
-fn table(content: &Content, objects: &[ShownObject<'_>], has_target: HasTarget) -> Markup {
+/// A table of objects.
+pub(super) fn table(content: &Content, objects: &[ShownObject<'_>], has_target: HasTarget) -> Markup {
     html! {
         table.stacked {
             thead { tr {
@@ -162,20 +171,13 @@ fn table(content: &Content, objects: &[ShownObject<'_>], has_target: HasTarget) 
 fn line(content: &Content, object: ShownObject<'_>, has_target: HasTarget) -> Markup {
     let ShownObject { target, row } = object;
     html! { tr data-key=(key(object)) {
-        td data-name="Object" {
-            span.soft { (target.kind) } " " (name(&row.id.to_string()))
-            span.soft { @for mark in &row.marks { " · " (mark) } }
-        }
+        td data-name="Object" { (link(object)) span.soft { @for mark in &row.marks { " · " (mark) } } }
         @if has_target == HasTarget::Yes { td.short data-name="Of target" { (name(&target.name)) } }
-        td.short data-name="Verdict" { @match &row.verdict {
-            Some(verdict) => { span class=(class(row.rank())) title=(verdict.text) { (verdict.reason) } }
-            None if row.deleting => { span.soft title=(NO_VERDICT) { (DELETING) } }
-            None => { span.unknown { "no verdict yet" } }
-        } }
+        td.short data-name="Verdict" { (verdict(row)) }
         td.short data-name="Since" { @if let Some(verdict) = &row.verdict { (age(&verdict.since, content.now)) } }
         td data-name="Correction" {
             @if let Some(correction) = &row.correction { (note(correction)) }
-            @for why in object.held(content.now) { div.held { (why.sentence) } }
+            @for hold in &row.holds { div.held { (prose(&hold.sentence)) } }
         }
         td.number.short data-name="Next poll" { @match row.next_poll {
             Some(next) => { (span(next)) }
@@ -191,9 +193,7 @@ fn key(ShownObject { target, row }: ShownObject<'_>) -> String {
 
 const fn class(rank: Rank) -> &'static str {
     match rank {
-        Rank::Drifted => "drifted",
-        Rank::Unknown => "unknown",
         Rank::Deleting => "soft",
-        Rank::InSync => "in-sync",
+        Rank::Drifted | Rank::Unknown | Rank::InSync => rank.as_str(),
     }
 }

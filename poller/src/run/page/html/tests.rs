@@ -1,16 +1,17 @@
-//! Tests of the page's HTML.
+//! Tests of the page: its HTML, and the same as JSON.
 
 use std::time::Duration;
 
-use drift_api::attestation::Attestation;
 use drift_api::condition::ConditionStatus;
-use drift_api::held_corrections::{Held, HeldCorrections, Hold, TargetHolds};
+use drift_api::held_corrections::{Held, Hold};
 use drift_api::object::ObjectId;
+use serde_json::json;
 
 use super::*;
-use crate::engine::object::overview::{Next, ObjectRow, RowCondition, TargetOverview, VerdictCounts};
-use crate::run::page::content::{TargetLine, parse};
-use crate::run::page::controller_holds::ControllerHolds;
+use crate::engine::object::overview::{
+    Group, GroupKey, ObjectRow, Rank, RowCondition, TargetOverview, UNKNOWN, VerdictCounts, WordCount,
+};
+use crate::run::page::content::{SiteNames, TargetLine, parse};
 
 fn condition(status: ConditionStatus, reason: &str, text: &str) -> RowCondition {
     let since = "2026-01-01T00:00:00Z".to_owned();
@@ -23,12 +24,10 @@ fn row(name: &str, verdict: Option<RowCondition>) -> ObjectRow {
         verdict,
         deleting: false,
         correction: None,
-        next: Next::Nothing,
-        awaits_controller: false,
-        hold: None,
+        holds: Vec::new(),
+        report: None,
         marks: Vec::new(),
         next_poll: Some(Duration::from_secs(12)),
-        alike: 1,
     }
 }
 
@@ -39,7 +38,7 @@ fn drifted(name: &str) -> ObjectRow {
 
 /// A drifted object that its target or itself holds.
 fn held_by(why: Held, name: &str) -> ObjectRow {
-    ObjectRow { next: Next::Held(why), hold: Some(Hold::from(why)), ..drifted(name) }
+    ObjectRow { holds: vec![Hold::from(why)], ..drifted(name) }
 }
 
 fn unknown(name: &str) -> ObjectRow {
@@ -47,25 +46,54 @@ fn unknown(name: &str) -> ObjectRow {
     row(name, Some(verdict))
 }
 
+fn in_sync(name: &str) -> ObjectRow {
+    row(name, Some(condition(ConditionStatus::False, "InSync", "x")))
+}
+
+/// A target with a group for each row.
 fn line(name: &str, rows: Vec<ObjectRow>) -> TargetLine {
-    let count = |status| rows.iter().filter(|row| row.verdict.as_ref().is_some_and(|it| it.status == status)).count();
+    let count = |rank| rows.iter().filter(|row| row.rank() == rank).count();
     let counts = VerdictCounts {
-        drifted: count(ConditionStatus::True),
-        unknown: count(ConditionStatus::Unknown),
-        in_sync: count(ConditionStatus::False),
-        deleting: 0,
+        drifted: count(Rank::Drifted),
+        unknown: count(Rank::Unknown),
+        in_sync: count(Rank::InSync),
+        deleting: count(Rank::Deleting),
     };
+    let groups: Vec<Group> = rows.iter().map(|row| group(name, 1, std::slice::from_ref(row))).collect();
+    let matching = rows.len();
     TargetLine {
         name: name.to_owned(),
         api_version: "net.example/v1".to_owned(),
         kind: "DnsRecord".to_owned(),
         interval: Duration::from_secs(90),
         mode: "Correct",
-        attestation: Some(Attestation::default()),
+        attested: true,
         held: Vec::new(),
-        listed_holds: TargetHolds::default(),
-        overview: Some(TargetOverview { counts, matching: rows.len(), rows, ..TargetOverview::default() }),
+        listed: Vec::new(),
+        overview: Some(TargetOverview {
+            counts,
+            matching,
+            group_count: groups.len(),
+            groups,
+            rows,
+            ..TargetOverview::default()
+        }),
     }
+}
+
+/// A group of that many objects, of which these are shown.
+fn group(target: &str, count: usize, rows: &[ObjectRow]) -> Group {
+    let verdict = rows[0].verdict.as_ref();
+    let (reason, text) = verdict.map_or(("NoVerdict", "no verdict yet"), |verdict| (&verdict.reason, &verdict.text));
+    let key = GroupKey {
+        rank: rows[0].rank(),
+        reason: reason.to_owned(),
+        cause: text.to_owned(),
+        held: rows[0].holds.iter().map(|hold| hold.word).collect(),
+        marks: Vec::new(),
+    };
+    let since = verdict.map(|verdict| verdict.since.clone());
+    Group { target: target.to_owned(), key, count, since, rows: rows.iter().take(3).cloned().collect() }
 }
 
 fn content(query: &str, targets: Vec<TargetLine>) -> Content {
@@ -73,6 +101,8 @@ fn content(query: &str, targets: Vec<TargetLine>) -> Content {
         question: parse(query),
         now: "2026-01-01T00:00:09Z".parse().unwrap_or_default(),
         leader_elsewhere: None,
+        site: SiteNames { namespace: "drift-system".to_owned(), ..SiteNames::default() },
+        unready: Vec::new(),
         problems: Vec::new(),
         unread_holds: None,
         targets,
@@ -88,43 +118,56 @@ fn text(content: &Content) -> String {
 
 #[test]
 fn foreign_text_is_never_markup() {
-    let hostile = "<script>alert(1)</script>\"'&";
-    let mut row = row(hostile, Some(condition(ConditionStatus::True, hostile, hostile)));
-    row.correction = Some(condition(ConditionStatus::True, hostile, hostile));
+    let hostile = "<script>alert(1)</script>\"'&`";
+    let hold = Hold { word: "BreakerOpen", until: None, sentence: hostile.to_owned() };
+    let mut first = row(hostile, Some(condition(ConditionStatus::True, hostile, hostile)));
+    first.correction = Some(condition(ConditionStatus::True, hostile, hostile));
+    first.holds = vec![hold.clone()];
+    first.report = Some(hostile.to_owned());
     let change = format!("1 field differs: /{hostile} desired {hostile}, observed {hostile}");
     let mut differing = drifted("b");
     differing.verdict =
         Some(RowCondition { since: hostile.to_owned(), ..condition(ConditionStatus::True, "FieldsDiffer", &change) });
-    let mut line = line(hostile, vec![row, differing, unknown(hostile)]);
-    (line.kind, line.api_version, line.held) =
-        (hostile.to_owned(), hostile.to_owned(), vec![Hold::by(Held::Paused, hostile, "")]);
-    let query = "target=%3Cscript%3E&search=%3Cscript%3E&shown=drifted";
-    let page = page(&Content { problems: vec![hostile.to_owned()], ..content(query, vec![line]) });
-    assert!(!page.contains("<script>") && !page.contains("\"'&"), "{page}");
-    assert!(page.contains("value=\"&lt;script&gt;\""), "{page}");
+    let mut other = unknown(hostile);
+    other.verdict = Some(condition(ConditionStatus::Unknown, hostile, hostile));
+    for query in ["", "search=%3Cscript%3E", "object=%3Cscript%3E/%3Cscript%3E", "held=%3Cscript%3E&page=9"] {
+        let mut line = line(hostile, vec![first.clone(), differing.clone(), other.clone()]);
+        (line.kind, line.api_version, line.held) = (hostile.to_owned(), hostile.to_owned(), vec![hold.clone()]);
+        let site = SiteNames { cluster: Some(hostile.to_owned()), ..SiteNames::default() };
+        let unready = vec![("rights".to_owned(), hostile.to_owned())];
+        let problems = vec![hostile.to_owned(), format!("{hostile}2")];
+        let query = format!("target=%3Cscript%3E&shown=drifted&{query}");
+        let page = page(&Content { problems, site, unready, ..content(&query, vec![line]) });
+        assert!(!page.contains("<script>") && !page.contains("\"'&"), "{page}");
+        assert!(page.contains("&lt;script&gt;"), "{page}");
+    }
 }
 
 #[test]
 fn the_headline_is_in_title_and_icon() {
-    let in_sync = row("c", Some(condition(ConditionStatus::False, "InSync", "x")));
     let table = [
-        (vec![drifted("a"), unknown("b"), in_sync.clone()], "1 drifted · 1 unknown · 1 in sync", "drifted"),
-        (vec![unknown("b"), in_sync.clone()], "0 drifted · 1 unknown · 1 in sync", "unknown"),
-        (vec![in_sync], "0 drifted · 0 unknown · 1 in sync", "in-sync"),
+        (vec![drifted("a"), unknown("b"), in_sync("c")], "1 drifted · 1 unknown · 1 in sync", "drifted"),
+        (vec![unknown("b"), in_sync("c")], "0 drifted · 1 unknown · 1 in sync", "unknown"),
+        (vec![in_sync("c")], "0 drifted · 0 unknown · 1 in sync", "in-sync"),
     ];
+    let version = env!("CARGO_PKG_VERSION");
     for (rows, headline, icon) in table {
         let content = content("", vec![line("a", rows)]);
         let page = page(&content);
-        assert!(page.contains(&format!("<title>{headline} – drift</title>")), "{page}");
+        assert!(page.contains(&format!("<title>{headline} – drift-system – drift {version}</title>")), "{page}");
         assert!(page.contains(&format!("href=\"icon-{icon}.svg\"")), "{page}");
-        assert!(text(&content).contains(headline), "{page}");
+        assert!(page.contains(&format!("role=\"status\">{headline}</p>")), "{page}");
     }
-    let of_target = content("target=b", vec![line("a", vec![drifted("a")]), line("b", vec![unknown("b")])]);
-    assert!(page(&of_target).contains("<title>0 drifted · 1 unknown · 0 in sync – b – drift</title>"));
+    let mut of_target = content("target=b", vec![line("a", vec![drifted("a")]), line("b", vec![unknown("b")])]);
+    of_target.site.cluster = Some("prod-eu".to_owned());
+    let title =
+        format!("<title>0 drifted · 1 unknown · 0 in sync – b – prod-eu/drift-system – drift {version}</title>");
+    assert!(page(&of_target).contains(&title));
+    assert!(text(&of_target).contains("prod-eu/drift-system"));
     let silent = TargetLine { overview: None, ..line("a", Vec::new()) };
     let standby = Content { leader_elsewhere: Some("kubectl get lease x".to_owned()), ..content("", vec![silent]) };
     let page = page(&standby);
-    assert!(page.contains("<title>standby replica – drift</title>") && page.contains("icon-no-counts.svg"), "{page}");
+    assert!(page.contains("<title>standby replica – drift-system") && page.contains("icon-no-counts.svg"), "{page}");
     assert!(page.contains("This replica stands by") && !page.contains("No counts for"), "{page}");
 }
 
@@ -140,6 +183,7 @@ fn a_drifted_object_shows_desired_beside_observed() {
     let text = text(&content);
     assert!(text.contains("DnsRecord team-a/web") && text.contains("kubectl drift explain dnsrecord/web -n team-a"));
     assert!(text.contains("Not corrected: the object is paused"), "{text}");
+    assert!(text.contains("Copy the command team-a/web"), "each button has a name of its own: {text}");
 }
 
 #[test]
@@ -162,46 +206,155 @@ fn an_ambiguous_kind_is_explained_with_its_group() {
 }
 
 #[test]
-fn targets_without_attestation_hold_their_objects() {
-    let held = "(NotAttested): its Lease does not list it";
-    let line =
-        TargetLine { attestation: None, held: vec![Hold::target_not_attested()], ..line("dns", vec![drifted("web")]) };
-    let text = text(&content("", vec![line]));
-    assert!(text.contains("not current"), "{text}");
-    assert_eq!(text.matches(held).count(), 2, "at the object and at the target: {text}");
+fn a_target_shows_what_holds_it() {
+    let hold = Hold::by(Held::NotAttested, "the poller's Lease does not list the target, see `x`", "");
+    let line = TargetLine { attested: false, held: vec![hold], ..line("dns", vec![drifted("web")]) };
+    let page = page(&content("", vec![line]));
+    assert!(page.contains("not current"), "{page}");
+    assert!(
+        page.contains(
+            "<strong>No corrections: </strong>the poller's Lease does not list the target, see <code>x</code> (NotAttested)"
+        ),
+        "{page}"
+    );
 }
 
 #[test]
-fn equal_unknowns_are_one_line() {
-    let mut rows: Vec<_> = ["a", "b", "c"].map(unknown).into();
-    rows.iter_mut().for_each(|row| row.alike = 12);
-    rows.push(row("d", None));
-    let content = content("", vec![line("dns", rows)]);
-    let text = text(&content);
-    assert_eq!(page(&content).matches("<details").count(), 2);
-    let folded = "12 objects of target dns: ExternalUnreachable, no connection to the external system for 9 s";
-    assert!(text.contains(folded) && text.contains("and 9 more"), "{text}");
-    assert!(text.contains("DnsRecord team-a/d of target dns: NoVerdict, no verdict yet"), "{text}");
+fn a_group_shows_examples_and_a_link_to_the_rest() {
+    let hold = Hold::of("BreakerOpen", "the breaker of target dns is open");
+    let rows: Vec<ObjectRow> =
+        (0..15).map(|number| ObjectRow { holds: vec![hold.clone()], ..drifted(&format!("r{number}")) }).collect();
+    let mut dns = line("dns", rows.clone());
+    let mut drift = group("dns", 15, &rows);
+    drift.key.cause = "/value".to_owned();
+    let unknowns = group("dns", 12, &["a", "b", "c"].map(unknown));
+    let groups = vec![drift, unknowns, group("dns", 1, &[row("d", None)])];
+    dns.overview = dns.overview.map(|overview| TargetOverview { groups: groups.clone(), ..overview });
+    let content = content("", vec![dns]);
+    let (page, text) = (page(&content), text(&content));
+    assert!(text.contains("15 objects of dns: FieldsDiffer, /value differs, held by BreakerOpen for 9 s"), "{text}");
+    assert_eq!((page.matches("<article").count(), page.matches("<details").count()), (3, 2));
+    let id = groups[0].key.id("dns");
+    assert!(page.contains(&format!("href=\"?target=dns&amp;group={id}\">Show all 15 objects of dns")), "{page}");
+    let folded = "12 objects of dns: ExternalUnreachable, no connection to the external system for 9 s";
+    assert!(text.contains(folded) && text.contains("Show all 12 objects"), "{text}");
+    assert!(text.contains("DnsRecord team-a/d of dns: NoVerdict, no verdict yet"), "{text}");
+}
+
+/// A target with a word of objects.
+fn with_word(name: &str, word: &'static str, count: usize) -> TargetLine {
+    let mut line = line(name, vec![drifted("web")]);
+    let first = ObjectId { namespace: Some("team-a".into()), name: "web".into(), uid: "u".into() };
+    if let Some(overview) = &mut line.overview {
+        overview.words.insert(word, WordCount { count, first });
+    }
+    line
 }
 
 #[test]
-fn holds_of_the_controller_are_on_their_objects() {
-    let awaiting = |name| ObjectRow { next: Next::Correction, awaits_controller: true, ..drifted(name) };
-    let paused = held_by(Held::Paused, "c");
-    let held = r#"{"targets": {"dns": {"whole": ["BreakerOpen 3/4 20%"], "objects": {"a": "Delayed until 2026-01-01T00:01:00Z"}}}}"#;
-    let shown = |held: Option<HeldCorrections>| {
-        let holds = ControllerHolds { held: Some(held), failure: Some("no answer".to_owned()) };
-        let rows = vec![awaiting("a"), awaiting("b"), paused.clone()];
-        text(&content("", vec![line("dns", rows)]).with_holds(&holds))
-    };
-    let text = shown(Some(HeldCorrections::parse(held)));
-    let breaker = "the breaker of target dns is open (BreakerOpen): 3 of 4 objects drifted";
-    assert_eq!(text.matches(&format!("Not corrected: {breaker}")).count(), 2, "{text}");
-    assert!(text.contains(&format!("Held: {breaker}")), "{text}");
-    assert_eq!(text.matches("(Delayed); next try at 2026-01-01 00:01:00 UTC").count(), 1, "{text}");
-    assert!(text.contains("Lease cannot be read: no answer. Its holds may be outdated."), "{text}");
-    let text = shown(None);
-    assert!(text.contains("No corrections: no controller holds its Lease at the moment (NoController)"), "{text}");
+fn what_needs_a_person_stands_first() {
+    let breaker = Hold::of("BreakerOpen", "the breaker of target b is open");
+    let targets = vec![
+        with_word("a", "CreationInDoubt", 1),
+        TargetLine { listed: vec![breaker], ..with_word("b", "BreakerOpen", 15) },
+        with_word("c", UNKNOWN, 400),
+        with_word("d", "CreationInDoubt", 2),
+        TargetLine { held: vec![Hold::no_controller()], ..line("e", Vec::new()) },
+    ];
+    let problems = vec!["m/cdn.yaml line 3: a typo".to_owned(); 2];
+    let unready = vec![("rights".to_owned(), "may not list x".to_owned())];
+    let mut content = Content { problems, unready, ..content("", targets) };
+    content.site.controller_command = "kubectl get lease drift-controller -n drift-system".to_owned();
+    let found = crate::run::page::content::alarms::alarms(&content);
+    let shown: Vec<(&str, usize, &str)> = found.iter().map(|alarm| (alarm.word, alarm.count, alarm.unit)).collect();
+    let expected = [
+        ("CreationInDoubt", 3, "object"),
+        ("RightsMissing", 1, "part"),
+        ("BreakerOpen", 1, "target"),
+        ("NoController", 1, "target"),
+        ("NotActive", 2, "document"),
+        (UNKNOWN, 400, "object"),
+    ];
+    assert_eq!(shown, expected);
+    let links: Vec<Option<&str>> = found.iter().map(|alarm| alarm.link.as_deref()).collect();
+    let linked = [
+        Some("?held=CreationInDoubt"),
+        Some("readyz"),
+        Some("?target=b&held=BreakerOpen"),
+        Some("?target=e"),
+        None,
+        Some("?target=c&shown=unknown"),
+    ];
+    assert_eq!(links, linked);
+    assert_eq!(found[0].command, "kubectl drift explain dnsrecord/web -n team-a");
+    assert_eq!(found[3].command, "kubectl get lease drift-controller -n drift-system");
+    assert_eq!(found[4].command, "kubectl drift check --from-cluster -n drift-system");
+    let page = page(&content);
+    let order = ["alarms", "targets", "drifted"].map(|key| page.find(&format!("<section data-key=\"{key}\">")));
+    assert!(order.is_sorted() && order[0].is_some(), "{order:?}");
+    assert!(text(&content).contains("CreationInDoubt: 3 objects"), "{page}");
+}
+
+#[test]
+fn targets_are_sorted_by_trouble() {
+    let breaker = Hold::of("BreakerOpen", "x");
+    let limited = Hold::of("Limited", "x");
+    let mut late = line("late", vec![in_sync("a")]);
+    late.overview = late.overview.map(|found| TargetOverview { lateness: Duration::from_secs(91), ..found });
+    let targets = vec![
+        line("a", vec![in_sync("a")]),
+        late,
+        line("b", vec![unknown("a")]),
+        TargetLine { listed: vec![limited], ..line("c", vec![drifted("a")]) },
+        line("d", vec![drifted("a"), drifted("b")]),
+        with_word("e", "AttemptsExhausted", 1),
+        TargetLine { listed: vec![breaker], ..line("f", vec![in_sync("a")]) },
+        TargetLine { overview: None, ..line("g", Vec::new()) },
+    ];
+    let content = content("", targets);
+    let ranked: Vec<(&str, &str)> =
+        content.ranked().into_iter().map(|line| (line.name.as_str(), line.trouble().as_str())).collect();
+    let expected = [
+        ("f", "held"),
+        ("g", "held"),
+        ("e", "needs-a-person"),
+        ("d", "drifted"),
+        ("c", "drifted"),
+        ("b", "unknown"),
+        ("late", "late"),
+        ("a", "none"),
+    ];
+    assert_eq!(ranked, expected);
+    assert!(page(&content).contains("<span class=\"drifted\">1 min 31 s</span>"), "a late poll has a colour");
+    assert!(!page(&content).contains("data-key=\"healthy\""));
+    let many = (0..6).map(|number| line(&format!("h{number}"), vec![in_sync("a")]));
+    let many = many.chain([line("d", vec![drifted("a")])]).collect();
+    assert!(text(&self::content("", many)).contains("6 targets without trouble"));
+}
+
+#[test]
+fn the_json_has_ranks_alarms_and_holds() {
+    let until = "2026-01-01T00:01:00Z".parse().ok();
+    let delayed = Hold { word: "Delayed", until, sentence: "the controller backs off".to_owned() };
+    let held = ObjectRow { holds: vec![delayed], ..drifted("web") };
+    let mut target = with_word("dns", "CorrectionFailed", 2);
+    target.held = vec![Hold::no_controller()];
+    target.overview = target.overview.map(|found| TargetOverview { rows: vec![held], ..found });
+    let content = content("search=web", vec![line("a", vec![in_sync("x")]), target]);
+    let targets = content.targets_json();
+    assert_eq!((&targets[0]["name"], &targets[0]["rank"]), (&json!("dns"), &json!("held")));
+    assert_eq!(targets[0]["alarms"], json!([{"reason": "CorrectionFailed", "count": 2}]));
+    assert_eq!(targets[0]["held"][0]["reason"], "NoController");
+    let objects = content.objects_json();
+    assert_eq!(
+        (&objects["page"], &objects["pages"], &objects["alarms"][0]["count"]),
+        (&json!(1), &json!(1), &json!(2))
+    );
+    let object = &objects["objects"][0];
+    let expected =
+        json!([{"reason": "Delayed", "until": "2026-01-01T00:01:00Z", "message": "the controller backs off"}]);
+    assert_eq!((&object["held"], &object["rank"]), (&expected, &json!("drifted")), "{object}");
+    assert_eq!(object["address"], "DnsRecord.net.example/team-a/web");
 }
 
 #[test]
@@ -212,10 +365,26 @@ fn counts_link_to_their_objects() {
 }
 
 #[test]
+fn an_object_has_a_page_of_its_own() {
+    let mut queue = drifted("orders");
+    queue.report = Some("queue.orders.1a".to_owned());
+    let whole = content("", vec![line("dns", vec![queue.clone()])]);
+    let address = "?object=DnsRecord.net.example/team-a/orders";
+    assert!(page(&whole).contains(&format!("href=\"{address}\"")), "{}", page(&whole));
+    let alone = content(&address[1..], vec![line("dns", vec![queue])]);
+    let text = text(&alone);
+    assert!(text.contains("kubectl get driftreport queue.orders.1a -n team-a -o yaml"), "{text}");
+    assert!(page(&alone).contains("<title>team-a/orders – 1 drifted"), "{}", page(&alone));
+    let gone = content(&address[1..], vec![line("dns", Vec::new())]);
+    assert!(self::text(&gone).contains("No target selects DnsRecord.net.example/team-a/orders, or it is gone."));
+}
+
+#[test]
 fn an_empty_list_says_why() {
     let table = [
         ("search=web", vec![line("a", Vec::new())], "Nothing matches web. Clear the filter"),
         ("shown=drifted", vec![line("a", Vec::new())], "Nothing matches. Clear the filter"),
+        ("held=Paused", vec![line("a", Vec::new())], "Nothing matches. Clear the filter"),
         ("", vec![line("a", Vec::new())], "No target selects an object."),
         ("target=nosuch", vec![line("a", Vec::new())], "No active target is called nosuch. Show all targets"),
         ("", Vec::new(), "No target is active."),
@@ -228,12 +397,13 @@ fn an_empty_list_says_why() {
 }
 
 #[test]
-fn drifted_objects_precede_the_targets() {
-    let in_sync = row("c", Some(condition(ConditionStatus::False, "InSync", "x")));
-    let page = page(&content("", vec![line("a", vec![drifted("a"), unknown("b"), in_sync])]));
-    let places =
-        ["drifted", "unknown", "targets", "in-sync"].map(|key| page.find(&format!("<section data-key=\"{key}\">")));
-    assert!(places.is_sorted() && places[0].is_some(), "{places:?}");
+fn a_long_list_has_pages() {
+    let mut long = line("a", (0..100).map(|number| in_sync(&format!("o{number:04}"))).collect());
+    long.overview = long.overview.map(|found| TargetOverview { matching: 3_000, skipped: 100, ..found });
+    let second = page(&content("target=a&sort=name&page=2", vec![long]));
+    assert!(second.contains("<span>101–200 of 3000 objects</span>"), "{second}");
+    assert!(second.contains("href=\"?target=a&amp;sort=name\">← before"), "{second}");
+    assert!(second.contains("href=\"?target=a&amp;sort=name&amp;page=3\">next →"), "{second}");
 }
 
 #[test]

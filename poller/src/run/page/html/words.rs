@@ -8,14 +8,33 @@ use maud::{Markup, html};
 /// The longest name that stays on one line.
 const LONGEST_NAME: usize = 36;
 
-/// A span of time to the nearest unit, for example `9 s`, `12 min`, `5 h` or `3 d`. The units change where kubectl changes them.
+/// A span of time in the words of people, for example `9 s`, `1 min 42 s`, `12 min`, `5 h 3 min` or `3 d`.
 pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
+    let two = |(large, unit): (u64, &str), (small, small_unit): (u64, &str)| match small {
+        0 => format!("{large} {unit}"),
+        small => format!("{large} {unit} {small} {small_unit}"),
+    };
     match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7_200 => format!("{} min", seconds / 60),
-        7_200..172_800 => format!("{} h", seconds / 3_600),
+        0..60 => format!("{seconds} s"),
+        60..600 => two((seconds / 60, "min"), (seconds % 60, "s")),
+        600..3_600 => format!("{} min", seconds / 60),
+        3_600..36_000 => two((seconds / 3_600, "h"), (seconds % 3_600 / 60, "min")),
+        36_000..172_800 => format!("{} h", seconds / 3_600),
         _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// A sentence with its backticks as code. A backtick without an end stays as it is.
+pub(super) fn prose(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    let is_open = parts.len().is_multiple_of(2);
+    html! {
+        @for (number, part) in parts.iter().enumerate() {
+            @if is_open && number + 1 == parts.len() { "`" (part) }
+            @else if number % 2 == 1 { code { (part) } }
+            @else { (part) }
+        }
     }
 }
 
@@ -68,7 +87,18 @@ mod tests {
 
     #[test]
     fn spans_have_the_unit_that_people_read() {
-        let table = [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "119 min"), (7_200, "2 h"), (172_800, "2 d")];
+        let table = [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (102, "1 min 42 s"),
+            (600, "10 min"),
+            (3_599, "59 min"),
+            (3_660, "1 h 1 min"),
+            (7_200, "2 h"),
+            (36_060, "10 h"),
+            (172_800, "2 d"),
+        ];
         for (seconds, expected) in table {
             assert_eq!(span(Duration::from_secs(seconds)), expected);
         }
@@ -76,6 +106,17 @@ mod tests {
             assert_eq!(interval(Duration::from_secs(seconds)), expected);
         }
         assert_eq!(interval(Duration::from_millis(1_500)), "1s 500ms");
+    }
+
+    #[test]
+    fn backticks_are_code() {
+        for (text, expected) in [
+            ("run `a b` or `c`", "run <code>a b</code> or <code>c</code>"),
+            ("a `<b>", "a `&lt;b&gt;"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(prose(text).into_string(), expected);
+        }
     }
 
     #[test]

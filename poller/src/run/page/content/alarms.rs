@@ -1,0 +1,168 @@
+//! The alarms: what needs a person, one line for each word, with its count, its objects and the next command.
+
+use std::collections::BTreeMap;
+
+use drift_api::held_corrections::{Held, Hold};
+
+use super::query::Link;
+use super::{Content, TargetLine};
+use crate::engine::object::overview::{
+    CORRECTION_FAILED, DELETION_STAYS, FLAPPING, ObjectAddress, Shown, UNKNOWN, WordCount, kind_and_group,
+};
+
+/// The words of objects before those of whole targets, the most urgent first, each with what it means.
+const OF_OBJECTS: [(&str, &str); 11] = [
+    (DELETION_STAYS, "the external system does not delete the resource, so that the object stays"),
+    (Held::IdentityContested.as_str(), "several objects claim one external resource"),
+    (Held::IdentityTaken.as_str(), "another object has the external resource"),
+    (Held::CreationInDoubt.as_str(), "a create may have made a resource that the read does not find"),
+    (Held::StoredIdChanged.as_str(), "another writer changed or removed a stored id"),
+    (Held::NewerVersion.as_str(), "a newer version of the programs wrote a condition"),
+    (Held::WriteRefused.as_str(), "the API server refuses a write to the object"),
+    (CORRECTION_FAILED, "the external system refuses the correction"),
+    (Held::AttemptsExhausted.as_str(), "corrections were accepted or refused again and again, and healed nothing"),
+    (Held::Unsendable.as_str(), "the correction cannot be sent"),
+    (FLAPPING, "the verdict keeps changing"),
+];
+
+/// The words of whole targets, each with what it means.
+const OF_TARGETS: [(&str, &str); 7] = [
+    (Held::BreakerOpen.as_str(), "the breaker is open: too many objects drifted at once"),
+    (Held::TargetTaken.as_str(), "another ConfigMap has another text of the target"),
+    (Held::TargetFormer.as_str(), "no ConfigMap has the target any more"),
+    (KIND_UNUSABLE, "the controller cannot use the kind"),
+    (NO_CONTROLLER, "no controller holds its Lease, so that nothing is corrected"),
+    (RIGHTS_MISSING, "a program lacks rights"),
+    (Held::NotAttested.as_str(), "the verdicts are not current, so that nothing is corrected"),
+];
+
+const KIND_UNUSABLE: &str = "KindUnusable";
+const NO_CONTROLLER: &str = "NoController";
+const RIGHTS_MISSING: &str = "RightsMissing";
+/// The alarm of documents that are not active.
+const NOT_ACTIVE: &str = "NotActive";
+/// The most targets that a line names.
+const MOST_NAMES: usize = 3;
+
+/// One line of alarms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::run::page) struct Alarm {
+    /// The word, by which a filter finds the objects.
+    pub(in crate::run::page) word: &'static str,
+    /// The number of objects, targets or documents.
+    pub(in crate::run::page) count: usize,
+    /// What is counted: `object`, `target`, `document` or `part`.
+    pub(in crate::run::page) unit: &'static str,
+    /// What it means, and where.
+    pub(in crate::run::page) text: String,
+    /// The link to what is counted.
+    pub(in crate::run::page) link: Option<String>,
+    /// The next command.
+    pub(in crate::run::page) command: String,
+}
+
+/// The alarms, in the order of the page.
+pub(in crate::run::page) fn alarms(content: &Content) -> Vec<Alarm> {
+    let lines: Vec<&TargetLine> = content.chosen().collect();
+    let objects = OF_OBJECTS.into_iter().filter_map(|(word, what)| of_objects(content, &lines, word, what));
+    let targets = OF_TARGETS.into_iter().filter_map(|(word, what)| of_targets(content, &lines, word, what));
+    let unknown = of_objects(content, &lines, UNKNOWN, "no poll says if they drifted");
+    objects.chain(of_parts(content)).chain(targets).chain(of_documents(content)).chain(unknown).collect()
+}
+
+/// Objects with a word.
+fn of_objects(content: &Content, lines: &[&TargetLine], word: &'static str, what: &str) -> Option<Alarm> {
+    let counted = lines.iter().filter_map(|line| Some((*line, line.overview.as_ref()?.words.get(word)?)));
+    let found: Vec<(&TargetLine, &WordCount)> = counted.collect();
+    let (first, example) = found.first()?;
+    let target = Some(first.name.as_str()).filter(|_| found.len() == 1);
+    let link = Link::new().target(target);
+    Some(Alarm {
+        word,
+        count: found.iter().map(|(_, count)| count.count).sum(),
+        unit: "object",
+        text: format!("{what}: {}", names(found.iter().map(|(line, _)| line.name.clone()))),
+        link: Some(if word == UNKNOWN { link.shown(Shown::Unknown) } else { link.held(word) }.to_string()),
+        command: content.explain_command(first, &example.first),
+    })
+}
+
+/// Targets with a word.
+fn of_targets(content: &Content, lines: &[&TargetLine], word: &'static str, what: &str) -> Option<Alarm> {
+    let has = |hold: &Hold| hold.word == word;
+    let found: Vec<&TargetLine> = lines.iter().filter(|line| line.holds().any(has)).copied().collect();
+    let first = found.first()?;
+    let target = Some(first.name.as_str()).filter(|_| found.len() == 1);
+    let example = first.overview.as_ref().and_then(|overview| overview.words.get(word));
+    let command = match (word, example) {
+        (NO_CONTROLLER, _) => content.site.controller_command.clone(),
+        (RIGHTS_MISSING, _) => content.site.command("rbac --from-cluster"),
+        (_, Some(example)) => content.explain_command(first, &example.first),
+        (_, None) => content.site.command("check --from-cluster"),
+    };
+    let link = Link::new().target(target);
+    Some(Alarm {
+        word,
+        count: found.len(),
+        unit: "target",
+        text: format!("{what}: {}", names(found.iter().map(|line| with_count(line, word)))),
+        link: Some(if example.is_some() { link.held(word) } else { link }.to_string()),
+        command,
+    })
+}
+
+/// Parts of this program that are not ready, such as its rights. A standby is not asked.
+fn of_parts(content: &Content) -> impl Iterator<Item = Alarm> {
+    let of_part = |(part, trouble): &(String, String)| {
+        let is_rights = part == "rights";
+        Alarm {
+            word: if is_rights { RIGHTS_MISSING } else { "NotReady" },
+            count: 1,
+            unit: "part",
+            text: format!("{part} of the poller: {trouble}"),
+            link: Some("readyz".to_owned()),
+            command: content.site.command(if is_rights { "rbac --from-cluster" } else { "check --from-cluster" }),
+        }
+    };
+    content.unready.iter().filter(|_| content.leader_elsewhere.is_none()).map(of_part).collect::<Vec<_>>().into_iter()
+}
+
+/// Documents that are not active. Equal problems of one ConfigMap are one.
+fn of_documents(content: &Content) -> Option<Alarm> {
+    let count = content.problems.len();
+    let mut distinct: BTreeMap<&str, usize> = BTreeMap::new();
+    content.problems.iter().for_each(|problem| *distinct.entry(problem.as_str()).or_default() += 1);
+    let first = content.problems.first()?;
+    let more = if distinct.len() > 1 { format!(", and {} more below", distinct.len() - 1) } else { String::new() };
+    Some(Alarm {
+        word: NOT_ACTIVE,
+        count,
+        unit: "document",
+        text: format!("{first}{more}"),
+        link: None,
+        command: content.site.command("check --from-cluster"),
+    })
+}
+
+/// The name of a target with the number of its objects that have a word.
+fn with_count(line: &TargetLine, word: &str) -> String {
+    match line.overview.as_ref().and_then(|overview| overview.words.get(word)) {
+        Some(found) if found.count == 1 => format!("{} (1 object)", line.name),
+        Some(found) => format!("{} ({} objects)", line.name, found.count),
+        None => line.name.clone(),
+    }
+}
+
+/// The names of targets, the first few of them.
+fn names(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.collect();
+    match names.len() {
+        0..=MOST_NAMES => names.join(", "),
+        count => format!("{} and {} more", names[..MOST_NAMES].join(", "), count - MOST_NAMES),
+    }
+}
+
+/// Returns the address of an object of a target.
+pub(in crate::run::page) fn address(line: &TargetLine, object: &drift_api::object::ObjectId) -> ObjectAddress {
+    ObjectAddress { kind: kind_and_group(&line.kind, &line.api_version), name: object.to_string() }
+}
