@@ -40,7 +40,6 @@ pub use process::progress::Progress;
 pub use process::shutdown::ShutdownSignals;
 pub use program::program_environment::Site;
 pub use program::settings::{CleanUpSettings, HomeSettings, LogSettings, RunSettings};
-pub use reports::ReportClient;
 pub use resources::ResourceClient;
 pub use subscriptions::{KindWatches, ObjectEvent};
 pub use telemetry::admin::AdminServer;
