@@ -28,7 +28,7 @@ async fn wait_for_both(world: &World, text: &str) -> Result<()> {
     let event = world.wait_for_event("CorrectionFailed", "web").await?;
     ensure!(event["note"].as_str().is_some_and(|note| note.contains(text)), "{event}");
     let object = world.wait_for_note("web", "False", "AttemptsExhausted").await?;
-    let expected = format!("one is tried every hour; before: {text}");
+    let expected = format!("`kubectl drift retry KIND/NAME`; before: {text}");
     ensure!(message(&object, names::DRIFT_CORRECTED).contains(&expected), "{object}");
     Ok(())
 }

@@ -50,7 +50,7 @@ async fn corrections_and_deletions_wait_for_their_window() -> Result<()> {
         ensure!((10..=13).contains(&hours), "{item}");
         let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
         let explained = world.run_command(&[&["explain", "proxies/web"], &place[..]].concat()).await?;
-        ensure!(explained.output.contains("(OutsideWindow); the next one opens at "), "{explained:?}");
+        ensure!(explained.output.contains("(OutsideWindow): the next one opens at "), "{explained:?}");
         world.nothing_is_written_for(std::time::Duration::from_secs(3)).await?;
         ensure!(outside.requests_to("POST", "/proxies").is_empty(), "created outside of a window");
 

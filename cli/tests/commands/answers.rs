@@ -302,7 +302,7 @@ fn a_suspension_is_told_once_and_as_it_is() {
     let living = "name: www, namespace: team-a";
     let gone = "name: www, namespace: team-a, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [driftpoller.dev/external]";
     let of_all = "until `kubectl drift unsuspend records` (Suspended)";
-    let of_one = "the target's `suspendWhen` holds for it: ";
+    let of_one = "the target's `suspendWhen` holds for this object: ";
     for (target, metadata, verdict, held) in [
         (
             &suspended,

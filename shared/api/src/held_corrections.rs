@@ -198,11 +198,15 @@ impl TargetHolds {
         })
     }
 
-    /// The hold of an object, unless its time has passed.
+    /// The hold of an object. After its time only the cause is left: that lasts until a try succeeds, and a delay ends.
     #[must_use]
     pub fn of_object(&self, uid: &Uid, now: Timestamp) -> Option<ObjectHold> {
-        let found = self.objects.iter().find(|(held, _)| held == uid);
-        found.map(|(_, hold)| *hold).filter(|hold| !hold.is_over(now))
+        let (_, hold) = self.objects.iter().find(|(held, _)| held == uid)?;
+        match hold.is_over(now) {
+            true if hold.why == Held::Delayed => None,
+            true => Some(ObjectHold { until: None, ..*hold }),
+            false => Some(*hold),
+        }
     }
 
     /// Returns the holds with as many objects as take this many bytes.

@@ -201,6 +201,12 @@ mod tests {
             (&of(json!(["TargetTaken"]), json!({})), "FieldsDiffer", true, &["TargetTaken"]),
             (&delayed("2026-01-01T00:01:00Z"), "FieldsDiffer", false, &["Delayed"]),
             (&delayed("2026-01-01T00:00:29Z"), "FieldsDiffer", false, &["Limited"]),
+            (
+                &of(json!([]), json!({"u": "Unsendable until 2026-01-01T00:00:29Z"})),
+                "FieldsDiffer",
+                false,
+                &["Unsendable"],
+            ),
             (&of(json!(["Tired"]), json!({"u": "Bored"})), "FieldsDiffer", false, &[]),
             (&json!("{"), "FieldsDiffer", false, &[]),
             (&json!({}), "FieldsDiffer", false, &[]),

@@ -61,7 +61,7 @@ fn unknown_words_are_ignored() {
 }
 
 #[test]
-fn a_passed_time_holds_nothing() {
+fn a_passed_delay_holds_nothing() {
     let holds = TargetHolds {
         objects: vec![("u".into(), hold("Delayed until 2026-01-01T00:00:10Z"))],
         ..TargetHolds::default()
