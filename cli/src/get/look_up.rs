@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use drift_kube::process::clock;
 
-use super::GetSettings;
 use super::asked::AskedKind;
 use super::held::LeaseHolds;
 use super::listed_targets::{AskedObjects, ListedTargets};
+use super::settings::GetSettings;
 use crate::cluster::warn;
 use crate::ending::CommandError;
 use crate::kinds::KindWord;

@@ -8,12 +8,8 @@ use drift_kube::client::{CallError, ObjectPages, ResolvedKind};
 use drift_language::LabelSelector;
 use futures::{StreamExt as _, stream};
 
-use super::KnownKind;
+use super::{KnownKind, REQUESTS_AT_ONCE};
 use crate::cluster::{get, selected_namespaces};
-
-/// Requests that a command has under way at once. kubectl sends its own one after another. A few more shorten the wait,
-/// and stay far below the 50 that the API server's default client limits allow in a burst.
-pub(crate) const REQUESTS_AT_ONCE: usize = 8;
 
 /// HTTP status of a missing right.
 const FORBIDDEN: u16 = 403;

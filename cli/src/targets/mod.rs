@@ -29,7 +29,6 @@ use serde_json::Value;
 use crate::cluster::{kind_of, read_object, warn};
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
-use collections::REQUESTS_AT_ONCE;
 use known::{KnownTarget, LeaseNotes, LiveTargets, NotedPlace};
 use leases::{attestations, attested_texts, unwritten};
 use status_writes::StatusWrites;
@@ -54,6 +53,10 @@ pub(crate) fn notes_on(lease: Option<&Value>) -> LeaseNotes {
         unread: None,
     }
 }
+
+/// Requests that a command has under way at once. kubectl sends its own one after another. A few more shorten the wait,
+/// and stay far below the 50 that the API server's default client limits allow in a burst.
+pub(crate) const REQUESTS_AT_ONCE: usize = 8;
 
 /// A target with objects of one kind.
 #[derive(Clone, Debug)]

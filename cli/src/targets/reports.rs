@@ -10,7 +10,7 @@ use drift_kube::reports::{ListedReports, ReportsUnread};
 use drift_language::{ConditionsPlace, ObjectSelection};
 use futures::{StreamExt as _, stream};
 
-use super::collections::REQUESTS_AT_ONCE;
+use super::REQUESTS_AT_ONCE;
 use crate::cluster::each_object;
 
 /// The lists of reports of one command. Each place is listed once, for all kinds. `None` is the whole cluster.

@@ -7,7 +7,8 @@ use drift_api::object::report::SeenReport;
 use drift_kube::reports::ListedReports;
 use drift_kube::watch::Change;
 
-use super::{KnownKind, with_its_conditions};
+use crate::targets::KnownKind;
+use crate::targets::reports::with_its_conditions;
 
 /// The reports of each followed collection.
 #[derive(Debug, Default)]

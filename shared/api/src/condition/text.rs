@@ -7,7 +7,6 @@ use std::fmt;
 
 use crate::condition::{ObservedReason, Tag};
 use crate::facts;
-use crate::held_corrections::Held;
 
 /// The message of a condition: text for display, with a machine-readable part at its end or beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,9 +108,9 @@ pub const fn closed_text(reason: ObservedReason) -> &'static str {
             "the read finds nothing, but the external system refused the create as something that exists already (driftCorrected has its code): give the read's credential the right to see it, correct the read's address or filter, change a unique value that another resource has, or, if the code has another meaning, name that in the target"
         }
         ObservedReason::AllMissing => "the read finds none of the external resources that it found before",
-        ObservedReason::RuleError => Held::TemplateFails.cause(),
-        ObservedReason::NotAllowed => Held::NotAllowed.cause(),
-        ObservedReason::Suspended => Held::Suspended.cause(),
+        ObservedReason::RuleError => "a template of the target cannot be evaluated for this object",
+        ObservedReason::NotAllowed => "a requirement of the target does not hold for this object",
+        ObservedReason::Suspended => "the target is suspended",
         ObservedReason::TargetMissing => {
             "no ConfigMap has the target of this object any more, so that it is neither polled nor corrected"
         }

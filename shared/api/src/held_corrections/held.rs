@@ -1,10 +1,10 @@
 //! Reasons for doing nothing for an object: the controller's guards, the label of its metric, the entries on its Lease
 //! and the sentences of commands all use this one set.
 
-use crate::condition::CorrectedReason;
+use crate::condition::{CorrectedReason, ObservedReason, closed_text};
 
 macro_rules! words {
-    ($($(#[$doc:meta])* $variant:ident => $cause:literal;)+) => {
+    ($($(#[$doc:meta])* $variant:ident => $cause:expr;)+) => {
         /// Reason why nothing is done now. First those of the controller's guards, in the order in which each is first
         /// asked for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,16 +47,16 @@ words! {
         `kubectl drift give-up KIND/NAME`";
     /// A template of the target fails for this object.
     TemplateFails =>
-        "a template of the target cannot be evaluated for this object";
+        closed_text(ObservedReason::RuleError);
     /// The target is suspended, as a whole or for this object.
     Suspended =>
-        "the target is suspended";
+        closed_text(ObservedReason::Suspended);
     /// The object is paused.
     Paused =>
         "the object is paused by its annotation driftpoller.dev/paused";
     /// A requirement of the target is not met.
     NotAllowed =>
-        "a requirement of the target does not hold for this object";
+        closed_text(ObservedReason::NotAllowed);
     /// Another object, of any target, has the identity.
     IdentityTaken =>
         "another object has the external resource";
