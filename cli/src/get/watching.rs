@@ -18,9 +18,8 @@ use super::rows::Row;
 use super::wanted::{Wanted, arrange};
 use crate::cluster::selected_namespaces;
 use crate::ending::CommandError;
-use crate::targets::KnownKind;
 use crate::targets::collections::{Collection, collections};
-use crate::targets::reports::{reduced, with_its_conditions};
+use crate::targets::reports::reduced;
 use followed_reports::FollowedReports;
 
 /// Changes that may wait to be printed: a page of a list. The watch waits then, as for any slow reader.
