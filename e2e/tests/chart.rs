@@ -294,7 +294,8 @@ async fn helm_installs_upgrades_and_uninstalls() -> Result<()> {
         &json!({"clusterNameSuffix": "-helm-check", "hints": {"enabled": true}, "poller": {"replicas": 2}}),
     );
     let install = helm.run(&["install", "--create-namespace"], NAMESPACE, &values).await?;
-    ensure!(install.output.contains("kubectl drift check --from-cluster -n helm-check"), "{}", install.output);
+    let check = "kubectl drift check --from-cluster --targets-namespace helm-check";
+    ensure!(install.output.contains(check), "{}", install.output);
     let policy = ["get", "validatingadmissionpolicy", "drift-poller-writes-helm-check", "-o", "yaml"];
     let policy = kubectl.run(&policy).await?.output;
     ensure!(policy.contains("system:serviceaccount:helm-check:drift-poller"), "{policy}");

@@ -60,7 +60,7 @@ impl SiteNames {
 
     /// A command of the plugin about the targets of this namespace.
     fn command(&self, words: &str) -> String {
-        format!("kubectl drift {words} -n {}", self.namespace)
+        format!("kubectl drift {words} --targets-namespace {}", self.namespace)
     }
 }
 

@@ -125,7 +125,7 @@ fn sentence(target: &str, (namespace, config_map): (&str, &str), has_problem: bo
     format!(
         "{cause}. Its objects keep their conditions and finalizers, and are neither polled nor corrected; new objects and \
          deletions of other targets in the same scope wait. Restore the ConfigMap; or, to remove the target, run \
-         kubectl drift forget {target} -n {namespace}"
+         kubectl drift forget {target} --targets-namespace {namespace}"
     )
 }
 

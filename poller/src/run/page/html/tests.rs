@@ -288,7 +288,7 @@ fn what_needs_a_person_stands_first() {
     assert_eq!(links, linked);
     assert_eq!(found[0].command, "kubectl drift explain dnsrecord/web -n team-a");
     assert_eq!(found[3].command, "kubectl get lease drift-controller -n drift-system");
-    assert_eq!(found[4].command, "kubectl drift check --from-cluster -n drift-system");
+    assert_eq!(found[4].command, "kubectl drift check --from-cluster --targets-namespace drift-system");
     let page = page(&content);
     let order = ["alarms", "targets", "drifted"].map(|key| page.find(&format!("<section data-key=\"{key}\">")));
     assert!(order.is_sorted() && order[0].is_some(), "{order:?}");
