@@ -234,7 +234,7 @@ impl Explanation {
         paragraphs
     }
 
-    /// A condition, in brackets if the poller does not stand by it. A verdict that stands already is not said twice.
+    /// A condition, in brackets if the poller does not stand by it. A verdict that equals it is not printed twice.
     fn said_by(&self, placed: &Placed) -> String {
         let Condition { kind, status, reason, .. } = &placed.condition;
         let stored = placed.stored_message();

@@ -1,6 +1,7 @@
 //! Events and log lines: on objects, once for each transition, and on the ConfigMap of a target.
 //!
-//! The texts are fixed and hold nothing of an external system's answer. The caller decides if something is a transition.
+//! The texts hold nothing of an external system's answer. That of a held deletion may have words of people: the `else` of a
+//! requirement, errors of templates, the reason of a pause. The caller decides if something is a transition.
 
 use drift_api::condition::{CorrectedReason, CorrectionStatus};
 use drift_api::held_corrections::{BreakerCounts, Held, Hold, TargetHold};

@@ -125,7 +125,7 @@ struct Judge<'q> {
     wall: Timestamp,
 }
 
-/// Returns the overview of a target. Time is proportional to its objects, memory to its groups and the page.
+/// Returns the overview of a target. Time is proportional to its objects, and so is the memory until it returns.
 #[must_use]
 pub fn overview<'a>(
     target: &Target,
