@@ -34,11 +34,6 @@ impl Facts<'_> {
     pub(super) fn is_unseen(&self) -> bool {
         !self.is_deployed && self.object.conditions.observed().is_none()
     }
-
-    /// Returns the object as arguments of a command.
-    pub(super) fn arguments(&self) -> String {
-        self.object.id.as_arguments(&self.target.objects.kind.to_lowercase())
-    }
 }
 
 /// Returns the object with the fields that the poller publishes together with the verdict. A correction reads them.

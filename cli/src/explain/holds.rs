@@ -11,9 +11,6 @@ use super::guards::{guards, is_of_verdict};
 use super::hold_words::Words;
 use crate::targets::leases::{attestations, attested_texts};
 
-/// The place of the object in the commands of sentences that are about any object.
-const ANY_OBJECT: &str = "KIND/NAME";
-
 /// Everything that holds a correction, or a deletion, one sentence each; nothing where it would follow.
 #[must_use]
 pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
@@ -29,8 +26,7 @@ pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
 
 /// Names the object in the commands of its holds.
 fn about(facts: Facts<'_>, held: Vec<String>) -> Vec<String> {
-    let object = facts.arguments();
-    held.into_iter().map(|sentence| sentence.replace(ANY_OBJECT, &object)).collect()
+    held.into_iter().map(|sentence| facts.target.about(facts.object, &sentence)).collect()
 }
 
 fn all(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {

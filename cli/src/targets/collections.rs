@@ -4,15 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, SeenObject};
-use drift_kube::client::{CallError, ObjectPages, ResolvedKind};
+use drift_kube::client::{CallError, FORBIDDEN, ObjectPages, ResolvedKind};
 use drift_language::LabelSelector;
 use futures::{StreamExt as _, stream};
 
 use super::{KnownKind, REQUESTS_AT_ONCE};
 use crate::cluster::{get, selected_namespaces};
-
-/// HTTP status of a missing right.
-const FORBIDDEN: u16 = 403;
 
 /// The objects of a command.
 #[derive(Clone, Debug, Default)]

@@ -27,6 +27,16 @@ pub fn is_printable(letter: char) -> bool {
     !letter.is_control() && !is_invisible
 }
 
+/// Returns the first names of a list, and the number of the others: `a, b, c and 4 more`.
+#[must_use]
+pub fn first_names(names: &[impl AsRef<str>], most: usize) -> String {
+    let named = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 /// Returns JSON text in which `\u` escapes stand for the characters that are not printable. JSON reads it as before.
 #[must_use]
 pub fn printable_json(text: &str) -> String {

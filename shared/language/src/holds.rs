@@ -25,8 +25,13 @@ impl Target {
         let written = status.reason.filter(|reason| why.recorded_as() == Some(*reason)).map(|_| &*status.text);
         let record = record.or(written).filter(|text| !text.is_empty());
         let hold = self.hold_by_record(object, (why, record), now);
-        let named = object.id.as_arguments(&self.objects.kind.to_lowercase());
-        Hold { sentence: hold.sentence.replace(ANY_OBJECT, &named), ..hold }
+        Hold { sentence: self.about(object, &hold.sentence), ..hold }
+    }
+
+    /// Returns the sentence with the object in its commands.
+    #[must_use]
+    pub fn about(&self, object: &LeanObject, sentence: &str) -> String {
+        sentence.replace(ANY_OBJECT, &object.id.as_arguments(&self.objects.kind.to_lowercase()))
     }
 
     fn hold_by_record(&self, object: &LeanObject, (why, record): (Held, Option<&str>), now: Timestamp) -> Hold {

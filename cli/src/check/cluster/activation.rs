@@ -21,7 +21,7 @@ use tokio::time::sleep;
 use super::first_polls::{Conclusion, FirstPolls};
 use super::proofs::{Proofs, SecretsLook};
 use super::troubles::missing_targets;
-use super::{FORBIDDEN, check_against, documents_of_maps, no_config_map};
+use super::{check_against, documents_of_maps, no_config_map};
 use crate::check::document::{Document, Severity};
 use crate::check::report::{Report, Waited, check};
 use crate::cluster::kind_of;
@@ -29,6 +29,7 @@ use crate::ending::CommandError;
 use crate::targets::known::LeaseNotes;
 use crate::targets::reports::each_with_conditions;
 use crate::targets::session::Session;
+use drift_kube::client::FORBIDDEN;
 
 /// Pause between two reads of the ConfigMaps and the Lease. The poller renews the Lease every 3 s.
 const READ_EVERY: Duration = Duration::from_secs(1);

@@ -17,11 +17,11 @@ use drift_kube::reports::{ReportClient, ReportsUnread, report_kind};
 use drift_language::Target;
 use serde_json::Value;
 
-use super::FORBIDDEN;
 use super::target_findings::TargetFindings;
 use super::troubles::{changed_fields, lost_fields, trial_condition};
 use crate::check::document::Severity;
 use crate::cluster::get;
+use drift_kube::client::FORBIDDEN;
 
 /// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come between often.
 const TRIES: u32 = 5;

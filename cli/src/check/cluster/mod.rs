@@ -38,9 +38,6 @@ mod troubles;
 /// Objects between two lines of progress: a page of a list.
 const COUNTED_ALOUD: u64 = 500;
 
-/// The HTTP status of a missing right.
-const FORBIDDEN: u16 = 403;
-
 /// Checks the live targets of a namespace.
 ///
 /// # Errors

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drift_language::Target;
 
+use super::examine_secret;
 use super::first_polls::FirstPolls;
-use super::{FORBIDDEN, examine_secret};
 use crate::check::document::{Document, Severity};
 use crate::check::report::{Report, Waited};
+use drift_kube::client::FORBIDDEN;
 
 /// The Secrets of a target, as one look found them.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use drift_api::held_corrections::{Held, Hold};
 use drift_api::object::ObjectId;
-use drift_language::{Mode, Target};
+use drift_language::Target;
 use jiff::Timestamp;
 
 use crate::engine::object::overview::order::{Page, Trouble, needs_a_person, page_of_groups, page_of_objects};
@@ -135,12 +135,7 @@ impl TargetLine {
             api_version: target.objects.api_version.clone(),
             kind: target.objects.kind.clone(),
             interval: target.interval,
-            mode: match target.correct.mode {
-                _ if target.suspend => "suspended",
-                Mode::Observe => "Observe",
-                Mode::Approve => "Approve",
-                Mode::Correct => "Correct",
-            },
+            mode: if target.suspend { "suspended" } else { target.correct.mode.as_str() },
             attested: holds.attested.contains_key(&target.name),
             held,
             listed: known.listed,

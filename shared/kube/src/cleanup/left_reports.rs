@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::cleanup::kind_notes::NoteUse;
 use crate::cleanup::known::{Judgement, KnownTargets};
 use crate::cleanup::selections::Selection;
-use crate::client::KindName;
+use crate::client::{FORBIDDEN, KindName};
 use crate::subscriptions::dispatch::Dispatch;
 
 /// Time between two looks without a cause: objects that were deleted without their dependents cause none.
@@ -33,9 +33,6 @@ const MIN_BETWEEN_LOOKS: Duration = Duration::from_secs(60);
 
 /// Minimum patience, which keeps two looks apart.
 const MIN_PATIENCE: Duration = Duration::from_secs(1);
-
-/// The HTTP code of a missing right.
-const FORBIDDEN: u16 = 403;
 
 /// A namespace, or `None` for all.
 pub(super) type Place = Option<String>;

@@ -39,7 +39,7 @@ fn proxies(name: &str, namespaces: &str, tier: &str) -> Arc<Target> {
 }
 
 /// The ConfigMaps with these targets. Every document of those in `whole` is valid.
-fn config_maps(targets: &[&Arc<Target>], whole: &[&str]) -> Configuration {
+pub(super) fn config_maps(targets: &[&Arc<Target>], whole: &[&str]) -> Configuration {
     Configuration {
         targets: targets.iter().map(|target| (target.name.clone(), Arc::clone(target))).collect(),
         whole: whole.iter().map(|map| (*map).to_owned()).collect(),
@@ -48,7 +48,7 @@ fn config_maps(targets: &[&Arc<Target>], whole: &[&str]) -> Configuration {
     }
 }
 
-fn noted(targets: &[&Arc<Target>]) -> Selections {
+pub(super) fn noted(targets: &[&Arc<Target>]) -> Selections {
     let mut notes = Selections::default();
     targets.iter().for_each(|target| notes.add(target));
     notes

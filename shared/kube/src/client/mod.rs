@@ -42,6 +42,9 @@ use tokio::sync::Notify;
 use tower::layer::layer_fn;
 use tower::util::MapResponseLayer;
 
+/// The HTTP status of a missing right, and of a refusal by an admission policy.
+pub const FORBIDDEN: u16 = 403;
+
 /// Timeout of a connection attempt. A reachable API server responds in milliseconds, and a standby address must be
 /// tried within the deadline of one call.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -102,7 +105,7 @@ impl CallError {
     #[must_use]
     pub fn reason(&self) -> String {
         let Self::Answered(status) = self else { return self.to_string() };
-        let is_missing_right = status.code == 403 && status.message.contains(MISSING_RIGHT);
+        let is_missing_right = status.code == FORBIDDEN && status.message.contains(MISSING_RIGHT);
         let is_shown = status.code < 500 && !is_missing_right && !quotes_values(status);
         match RefusalReason::of_text(&status.message, &SecretValues::default()) {
             Some(said) if is_shown => format!("{}: {said}", words_of(status)),
@@ -320,7 +323,7 @@ pub(crate) fn not_asked_for(error: serde_json::Error) -> CallError {
 pub fn refusal_text(status: &Status) -> String {
     let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
     let fields: Vec<_> = causes.iter().map(|cause| format!("{} ({})", cause.field, cause.reason)).collect();
-    let detail = if status.code == 403 && status.message.contains(MISSING_RIGHT) {
+    let detail = if status.code == FORBIDDEN && status.message.contains(MISSING_RIGHT) {
         clipped(&status.message)
     } else if let Some((policy, said)) = denying_policy(&status.message) {
         clipped(&format!("the admission policy {policy} denies it: {}", printable(said)))

@@ -7,7 +7,7 @@
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
-use crate::client::{self, CALL_DEADLINE, CallError, ResolvedKind};
+use crate::client::{self, CALL_DEADLINE, CallError, FORBIDDEN, ResolvedKind};
 use crate::kinds::definition::{Defined, defined};
 use crate::kinds::discovery::{ServedKind, served_versions};
 use crate::kinds::lost_fields::{LostFields, lost_fields};
@@ -128,7 +128,7 @@ pub(crate) async fn lossy_version(
         Ok(definition) => Ok(defined(&definition).and_then(|defined| lossy_by_definition(&defined, version))),
         // An aggregated API converts in code.
         Err(error) if error.code() == Some(404) => Ok(None),
-        Err(error) if error.code() == Some(403) => {
+        Err(error) if error.code() == Some(FORBIDDEN) => {
             let (group, plural, version) = (group.clone(), plural.clone(), version.clone());
             Ok(Some(LossyVersion { group, plural, version, loss }))
         }

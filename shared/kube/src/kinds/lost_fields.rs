@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use drift_api::printable::first_names;
 use serde_json::Value;
 
 use crate::kinds::schema::OF_EVERY_OBJECT;
@@ -46,9 +47,10 @@ impl LostFields {
 
     /// Says what a write does: `removes spec.a, spec.b from the stored object`.
     pub(super) fn sentence(&self) -> String {
-        let removes =
-            (!self.removed.is_empty()).then(|| format!("removes {} from the stored object", some(&self.removed)));
-        let sets = (!self.defaulted.is_empty()).then(|| format!("sets {} to a default", some(&self.defaulted)));
+        let removes = (!self.removed.is_empty())
+            .then(|| format!("removes {} from the stored object", first_names(&self.removed, SHOWN)));
+        let sets =
+            (!self.defaulted.is_empty()).then(|| format!("sets {} to a default", first_names(&self.defaulted, SHOWN)));
         removes.into_iter().chain(sets).collect::<Vec<_>>().join(" and ")
     }
 
@@ -84,13 +86,6 @@ impl LostFields {
             self.compare(Some(written.items()), stored.items(), format!("{path}[]"));
         }
     }
-}
-
-/// The first of some fields, and the number of the others.
-fn some(fields: &[String]) -> String {
-    let shown = fields[..fields.len().min(SHOWN)].join(", ");
-    let more = fields.len().saturating_sub(SHOWN);
-    if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
 /// The schema of one place in an object.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use drift_api::held_corrections::{Held, Hold};
+use drift_api::printable::first_names;
 
 use super::query::Link;
 use super::{Content, TargetLine};
@@ -155,11 +156,7 @@ fn with_count(line: &TargetLine, word: &str) -> String {
 
 /// The names of targets, the first few of them.
 fn names(names: impl Iterator<Item = String>) -> String {
-    let names: Vec<String> = names.collect();
-    match names.len() {
-        0..=MOST_NAMES => names.join(", "),
-        count => format!("{} and {} more", names[..MOST_NAMES].join(", "), count - MOST_NAMES),
-    }
+    first_names(&names.collect::<Vec<_>>(), MOST_NAMES)
 }
 
 /// Returns the address of an object of a target.

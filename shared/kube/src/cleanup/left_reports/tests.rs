@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::*;
 use crate::cleanup::Selections;
+use crate::cleanup::tests::{config_maps, noted};
 use crate::config::Configuration;
 
 const OURS: &str = "drift-system/drift-poller";
@@ -27,22 +28,6 @@ fn target(name: &str, objects: &str) -> Arc<Target> {
 fn reporting(name: &str, namespaces: &str) -> Arc<Target> {
     let namespaces = if namespaces.is_empty() { String::new() } else { format!(", namespaces: {namespaces}") };
     target(name, &format!("conditions: Report{namespaces}"))
-}
-
-/// The ConfigMaps with these targets. Those in `whole` are there.
-fn config_maps(targets: &[&Arc<Target>], whole: &[&str]) -> Configuration {
-    Configuration {
-        targets: targets.iter().map(|target| (target.name.clone(), Arc::clone(target))).collect(),
-        whole: whole.iter().map(|map| (*map).to_owned()).collect(),
-        loaded: true,
-        ..Configuration::default()
-    }
-}
-
-fn noted(targets: &[&Arc<Target>]) -> Selections {
-    let mut notes = Selections::default();
-    targets.iter().for_each(|target| notes.add(target));
-    notes
 }
 
 fn report(installation: &str, namespace: &str, object: &str) -> LeanObject {
