@@ -25,6 +25,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::missing::rules;
 use crate::client;
 use crate::client::{CALL_DEADLINE, CallError, MISSING_RIGHT};
 use crate::process::clock;
@@ -65,21 +66,6 @@ impl Right {
         } else {
             format!("{}/{}", self.resource, self.subresource)
         }
-    }
-
-    /// Returns the message about the missing right, with the rule to add.
-    #[must_use]
-    pub fn missing(&self) -> String {
-        let (verb, group, resource) = (self.verb, &self.group, self.resource_name());
-        let named = self.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-        let shown = if group.is_empty() { resource.clone() } else { format!("{resource} ({group})") };
-        let (place, role) = match &self.namespace {
-            Some(namespace) => (format!("in namespace {namespace}"), format!("a Role in namespace {namespace}")),
-            None => ("in all namespaces".to_owned(), "a ClusterRole".to_owned()),
-        };
-        format!(
-            "may not {verb} {shown}{named} {place}: add {{apiGroups: [\"{group}\"], resources: [{resource}], verbs: [{verb}]}} to {role}"
-        )
     }
 
     fn review(&self) -> SelfSubjectAccessReview {
@@ -172,7 +158,9 @@ impl AccessReviews {
                 }
             }
         }
-        sentences.splice(0..0, missing.iter().map(Right::missing));
+        if !missing.is_empty() {
+            sentences.insert(0, format!("missing: {}", rules(&missing)));
+        }
         self.missing.send_replace(missing);
         let are_granted = sentences.is_empty();
         self.said = Some(say(&self.part, self.said.take(), sentences));
@@ -224,7 +212,7 @@ pub async fn watch_access(
 fn say(part: &HealthPart, before: Option<Vec<String>>, sentences: Vec<String>) -> Vec<String> {
     let before = before.unwrap_or_default();
     for sentence in sentences.iter().filter(|sentence| !before.contains(sentence)) {
-        tracing::warn!(right = sentence, "a right is missing");
+        tracing::warn!(rights = sentence, "the program lacks rights");
     }
     if sentences.is_empty() {
         if !before.is_empty() {
@@ -255,15 +243,6 @@ mod tests {
             name: None,
             namespace: namespace.map(str::to_owned),
         }
-    }
-
-    #[test]
-    fn a_missing_right_says_what_to_add() {
-        assert_eq!(
-            right(None).missing(),
-            "may not patch proxies/status (demo.example) in all namespaces: add {apiGroups: [\"demo.example\"], resources: [proxies/status], verbs: [patch]} to a ClusterRole"
-        );
-        assert!(right(Some("team-a")).missing().ends_with("to a Role in namespace team-a"));
     }
 
     #[test]
@@ -330,7 +309,8 @@ mod tests {
     async fn a_right_that_comes_is_noticed_without_a_restart() {
         watching(&["b"], async |bench| {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            assert!(bench.health.parts()[0].trouble.as_ref().unwrap().starts_with("may not patch"));
+            let rule = "missing: to a Role in namespace a add {apiGroups: [\"demo.example\"], resources: [proxies/status], verbs: [patch]}";
+            assert_eq!(bench.health.parts()[0].trouble.as_deref(), Some(rule));
             assert_eq!(bench.missing(), BTreeSet::from([right(Some("a"))]));
             bench.granted.lock().unwrap().push("a");
             tokio::time::sleep(RECHECK_MISSING).await;
@@ -394,6 +374,9 @@ mod tests {
         assert!(!reviews.check(&BTreeSet::from([right(Some("a")), right(Some("b"))])).await);
         assert_eq!(*seen.borrow(), BTreeSet::from([right(Some("a"))]));
         let trouble = health.parts()[0].trouble.clone().unwrap();
-        assert!(trouble.starts_with("may not patch") && trouble.contains("rights cannot be asked for"), "{trouble}");
+        assert!(
+            trouble.starts_with("missing: to a Role") && trouble.contains("rights cannot be asked for"),
+            "{trouble}"
+        );
     }
 }
