@@ -10,7 +10,7 @@ use crate::ending::CommandError;
 
 /// The comment at the top.
 const PREFACE: &str =
-    "# Printed by kubectl drift rbac: values of the chart, with what the targets that stand beside each rule need.\n";
+    "# Values of the chart, printed by kubectl drift rbac. The comment on a rule names the targets that need it.\n";
 
 /// The roles of a program.
 pub(super) struct ProgramRoles {
