@@ -147,8 +147,7 @@ async fn each_value_reaches_its_object() -> Result<()> {
         "rights": {"poller": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}], "namespaces": ["a", "b"]},
         "networkPolicies": {"enabled": false}, "admission": {"enabled": false}, "clusterNameSuffix": "-b",
         "crds": {"enabled": false},
-        "targets": {"dns": {"apiVersion": "driftpoller.dev/v1alpha1", "kind": "PollTarget",
-            "metadata": {"name": "dns"}, "spec": {"identity": "${self.metadata.name}"}}},
+        "targets": {"dns": target()},
     });
     let documents = helm.rendered(&values).await?;
     let find = |kind: &str, name: &str| documents.iter().find(|each| manifests::is(each, kind, name)).context("none");
@@ -183,6 +182,133 @@ async fn each_value_reaches_its_object() -> Result<()> {
     let unwanted = ["CustomResourceDefinition", "NetworkPolicy", "ValidatingAdmissionPolicy", "PriorityClass"];
     for kind in unwanted.into_iter().chain(["PodDisruptionBudget"]) {
         ensure!(documents.iter().all(|each| each["kind"] != kind), "{kind} was not asked for");
+    }
+    Ok(())
+}
+
+/// Returns a target that reads over HTTP.
+fn target() -> Value {
+    json!({"apiVersion": "driftpoller.dev/v1alpha1", "kind": "PollTarget", "metadata": {"name": "dns"}, "spec": {
+        "objects": {"apiVersion": "net.example/v1", "kind": "DnsRecord"}, "identity": "${self.metadata.name}",
+        "interval": "1m", "read": {"http": {"url": "https://dns.example/${self.metadata.name}"}},
+        "compare": {"desired": {"ttl": 300}}}})
+}
+
+/// Returns values with a target of another value at a place.
+fn with_target(place: &str, value: Value) -> Value {
+    let mut target = target();
+    let (parent, key) = place.rsplit_once('/').unwrap_or_default();
+    if let Some(fields) = target.pointer_mut(parent).and_then(Value::as_object_mut) {
+        fields.insert(key.to_owned(), value);
+    }
+    json!({"targets": {"dns": target}})
+}
+
+/// Values of a platform team for either program.
+fn platform() -> Value {
+    json!({
+        "podLabels": {"team": "platform"}, "podAnnotations": {"scan": "no"}, "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "extraVolumes": [{"name": "ca", "configMap": {"name": "ca"}}],
+        "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca", "readOnly": true}],
+        "serviceAccount": {"annotations": {"cloud.example/role": "drift"}},
+        "topologySpreadConstraints": [{"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+        "podSecurityContext": {"runAsUser": null, "runAsGroup": null, "supplementalGroupsPolicy": "Strict"},
+        "securityContext": {"privileged": false},
+    })
+}
+
+#[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
+async fn each_value_of_platforms_reaches_both_programs() -> Result<()> {
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "{{ .Release.Name }}-extra"}});
+    let values = json!({
+        "poller": platform(), "controller": platform(), "commonLabels": {"cost": "42"},
+        "projectedTokens": [{"path": "outside", "audience": "outside.example"}],
+        "extraObjects": [secret, "apiVersion: v1\nkind: Secret\nmetadata: {name: '{{ .Release.Namespace }}-text'}"],
+    });
+    let documents = Helm::new().await?.rendered(&values).await?;
+    let find = |kind: &str, name: &str| documents.iter().find(|each| manifests::is(each, kind, name)).context("none");
+    for program in ["drift-poller", "drift-controller"] {
+        let deployment = find("Deployment", program)?;
+        ensure!(deployment["spec"]["selector"]["matchLabels"] == json!({"app.kubernetes.io/name": program}));
+        let template = &deployment["spec"]["template"];
+        let labels = json!({"app.kubernetes.io/name": program, "team": "platform", "cost": "42"});
+        ensure!(template["metadata"]["labels"] == labels, "{template}");
+        ensure!(template["metadata"]["annotations"]["scan"] == "no", "{template}");
+        let (pod, expected) = (&template["spec"], platform());
+        ensure!(pod["topologySpreadConstraints"] == expected["topologySpreadConstraints"], "{pod}");
+        for (list, place) in [
+            ("extraVolumes", "/volumes/1"),
+            ("extraVolumeMounts", "/containers/0/volumeMounts/1"),
+            ("extraEnv", "/containers/0/env/3"),
+        ] {
+            ensure!(pod.pointer(place) == Some(&expected[list][0]), "{list}: {pod}");
+        }
+        ensure!(
+            pod["volumes"][0]["name"] == "projected-tokens"
+                && pod["containers"][0]["env"][0]["name"] == "POD_NAMESPACE"
+        );
+        ensure!(pod["securityContext"]["supplementalGroupsPolicy"] == "Strict", "{pod}");
+        ensure!(pod["containers"][0]["securityContext"]["privileged"] == false, "{pod}");
+        let account = find("ServiceAccount", program)?;
+        ensure!(account["metadata"]["annotations"] == expected["serviceAccount"]["annotations"], "{account}");
+    }
+    for name in ["drift-extra", "drift-system-text"] {
+        ensure!(find("Secret", name).is_ok(), "no Secret {name}");
+    }
+    let unlabelled =
+        documents.iter().filter(|each| each["kind"] != "Secret" && each["metadata"]["labels"]["cost"] != "42");
+    ensure!(unlabelled.count() == 0, "an object lacks the common label");
+    Ok(())
+}
+
+/// Rules of OpenShift's constraint `restricted-v2` and of the Pod Security Standard `restricted`: a place in the Pod, and
+/// the values that they admit there. Null is a missing field.
+fn restricted() -> Vec<(&'static str, Vec<Value>)> {
+    vec![
+        ("/hostNetwork", vec![json!(null)]),
+        ("/hostPID", vec![json!(null)]),
+        ("/hostIPC", vec![json!(null)]),
+        ("/securityContext/runAsUser", vec![json!(null)]),
+        ("/securityContext/runAsGroup", vec![json!(null)]),
+        ("/securityContext/fsGroup", vec![json!(null)]),
+        ("/securityContext/seLinuxOptions", vec![json!(null)]),
+        ("/securityContext/sysctls", vec![json!(null)]),
+        ("/securityContext/runAsNonRoot", vec![json!(true)]),
+        ("/securityContext/seccompProfile", vec![json!({"type": "RuntimeDefault"})]),
+        ("/containers/0/securityContext/runAsUser", vec![json!(null)]),
+        ("/containers/0/securityContext/privileged", vec![json!(null), json!(false)]),
+        ("/containers/0/securityContext/allowPrivilegeEscalation", vec![json!(false)]),
+        ("/containers/0/securityContext/capabilities", vec![json!({"drop": ["ALL"]})]),
+        ("/containers/1", vec![json!(null)]),
+        ("/initContainers", vec![json!(null)]),
+    ]
+}
+
+#[tokio::test]
+#[cfg_attr(not(feature = "long"), ignore = "long: cargo test --features drift-e2e/long")]
+async fn both_programs_run_under_restricted_constraints() -> Result<()> {
+    const VOLUMES: [&str; 4] = ["configMap", "emptyDir", "projected", "secret"];
+    let helm = Helm::new().await?;
+    let without_ids = json!({"podSecurityContext": {"runAsUser": null, "runAsGroup": null}});
+    let tokens = json!([{"path": "outside", "audience": "outside.example"}]);
+    for values in [
+        json!({"poller": without_ids, "controller": without_ids, "projectedTokens": tokens}),
+        json!({"poller": platform(), "controller": platform()}),
+    ] {
+        let documents = helm.rendered(&values).await?;
+        let deployments: Vec<&Value> = documents.iter().filter(|each| each["kind"] == "Deployment").collect();
+        ensure!(deployments.len() == 2, "{}", deployments.len());
+        for deployment in deployments {
+            let pod = &deployment["spec"]["template"]["spec"];
+            for (place, admitted) in restricted() {
+                let found = pod.pointer(place).unwrap_or(&Value::Null);
+                ensure!(admitted.contains(found), "{place} is {found}: {pod}");
+            }
+            for volume in pod["volumes"].as_array().into_iter().flatten() {
+                ensure!(VOLUMES.iter().any(|kind| !volume[kind].is_null()), "{volume}");
+            }
+        }
     }
     Ok(())
 }
@@ -254,7 +380,18 @@ async fn a_wrong_value_is_an_error_with_its_place() -> Result<()> {
         (json!({"hint": {"enabled": true}}), "at '': additional properties 'hint' not allowed"),
         (json!({"logging": {"format": "xml"}}), "at '/logging/format': value must be one of 'auto', 'text', 'json'"),
         (json!({"images": {"poller": {"digest": "1.2"}}}), "at '/images/poller/digest': '1.2' does not match pattern"),
-        (json!({"targets": {"dns": {"kind": "Target"}}}), "at '/targets/dns'"),
+        (with_target("/kind", json!("Target")), "at '/targets/dns/kind': value must be 'PollTarget'"),
+        (
+            with_target("/spec/identitie", json!("x")),
+            "at '/targets/dns/spec': additional properties 'identitie' not allowed",
+        ),
+        (with_target("/spec/confirm", json!({"absent": 0})), "at '/targets/dns/spec/confirm/absent': minimum"),
+        (json!({"targets": {"dns": ""}}), "at '/targets/dns': minLength: got 0, want 1"),
+        (
+            json!({"commonLabels": {"app.kubernetes.io/name": "x"}}),
+            "at '/commonLabels/app.kubernetes.io~1name': false schema",
+        ),
+        (json!({"poller": {"extraEnv": [{"value": "x"}]}}), "at '/poller/extraEnv/0': missing property 'name'"),
         (json!({"priorityClass": {"create": true}}), "priorityClass.name is missing"),
     ] {
         let refused = helm.rendered(&values).await.err().map(|error| error.to_string()).unwrap_or_default();
@@ -291,7 +428,8 @@ async fn helm_installs_upgrades_and_uninstalls() -> Result<()> {
     let mut values = demonstration().await?;
     json_patch::merge(
         &mut values,
-        &json!({"clusterNameSuffix": "-helm-check", "hints": {"enabled": true}, "poller": {"replicas": 2}}),
+        &json!({"clusterNameSuffix": "-helm-check", "hints": {"enabled": true}, "poller": {"replicas": 2},
+            "controller": platform()}),
     );
     let install = helm.run(&["install", "--create-namespace"], NAMESPACE, &values).await?;
     let check = "kubectl drift check --from-cluster --targets-namespace helm-check";
@@ -328,5 +466,9 @@ async fn the_chart_has_the_version_of_the_programs() -> Result<()> {
     };
     let version = env!("CARGO_PKG_VERSION");
     ensure!(chart["version"] == version && chart["appVersion"] == version, "{chart}");
+    let images = chart["annotations"]["artifacthub.io/images"].as_str().context("no images")?;
+    for image in serde_saphyr::from_str::<Vec<Value>>(images)? {
+        ensure!(image["image"] == format!("{}:{version}", image["name"].as_str().context("no name")?), "{image}");
+    }
     Ok(())
 }

@@ -5,6 +5,9 @@ Labels of every object. The first is also that of kustomize.
 app.kubernetes.io/part-of: drift-poller
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/*
@@ -36,6 +39,12 @@ other namespaces.
 {{- end }}
 {{- end }}
 {{- $_ := set $object "subjects" $subjects }}
+{{- end }}
+{{- if eq $object.kind "ServiceAccount" }}
+{{- $program := index $root.Values (trimPrefix "drift-" $object.metadata.name) }}
+{{- with $program.serviceAccount.annotations }}
+{{- $_ := set $object.metadata "annotations" . }}
+{{- end }}
 {{- end }}
 {{- $labels := merge (include "drift.labels" $root | fromYaml) ($object.metadata.labels | default dict) }}
 {{- $_ := set $object.metadata "labels" $labels }}

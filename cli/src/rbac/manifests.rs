@@ -56,7 +56,8 @@ fn head(kind: &str, name: &str, role: &Role) -> String {
     format!("apiVersion: {API_GROUP}/v1\nkind: {kind}\nmetadata: {{name: {name}{namespace}}}\n")
 }
 
-fn rule_lines(role: &Role, rule: &Rule) -> String {
+/// A rule with the targets that need it.
+pub(super) fn rule_lines(role: &Role, rule: &Rule) -> String {
     let mut lines = String::new();
     // Writing to a text does not fail.
     match rule.wanted.as_slice() {
@@ -76,7 +77,7 @@ fn rule_lines(role: &Role, rule: &Rule) -> String {
 }
 
 /// A name as YAML: quoted where it would be taken for something else.
-fn scalar(text: &str) -> String {
+pub(super) fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|first: char| first.is_ascii_lowercase())
         && text.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-./".contains(letter))
         && !TAKEN.contains(&text);

@@ -1,5 +1,6 @@
 //! `kubectl drift rbac`: prints the roles that targets need, for both programs.
 
+mod helm_values;
 mod kinds;
 mod manifests;
 
@@ -24,6 +25,7 @@ use crate::check::written_kinds::{check_with, written_in};
 use crate::cluster::{HomeSettings, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
+use helm_values::{ProgramRoles, helm_values};
 use kinds::{Kinds, kinds_of};
 use manifests::manifests;
 
@@ -33,6 +35,7 @@ const EXAMPLES: &str = "Examples:
   kubectl kustomize overlays/production | kubectl drift rbac -f -
   kubectl drift rbac --from-cluster | kubectl apply -f -      what the live targets need
   kubectl drift rbac -f dns.yaml --name dns
+  kubectl drift rbac -f targets/ -f crds/ -o helm-values > rights.yaml      for helm upgrade -f rights.yaml
   kubectl drift rbac --from-cluster --verify-account drift-verify      also what the Job of the component verify lists
 
 Plurals come from the CustomResourceDefinitions in the files; of kinds that are not defined there, from the cluster.
@@ -80,6 +83,21 @@ pub(crate) struct RbacSettings {
     verify_account: Option<String>,
     #[command(flatten)]
     cluster: KubeconfigSettings,
+    /// Output format instead of roles and their bindings
+    #[arg(
+        long,
+        short,
+        value_enum,
+        conflicts_with_all = ["name", "poller_account", "controller_account", "verify_account"]
+    )]
+    output: Option<RbacOutput>,
+}
+
+/// The output format of the roles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum RbacOutput {
+    /// The value `rights` of the Helm chart
+    HelmValues,
 }
 
 /// Prints the roles and their bindings.
@@ -99,17 +117,50 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     refuse_bad(&report, "no roles are printed for targets that `check` refuses")?;
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
+    let printed = match settings.output {
+        None => role_manifests(settings, &targets, &kinds),
+        Some(RbacOutput::HelmValues) => chart_rights(settings.observe_only, &targets, &kinds)?,
+    };
+    anstream::stdout().write_all(printed.as_bytes())?;
+    Ok(ExitStatus::Success)
+}
+
+fn role_manifests(settings: &RbacSettings, targets: &[Arc<Target>], kinds: &Kinds) -> String {
     let account = |name: &str| Account { namespace: settings.home.targets_namespace.clone(), name: name.to_owned() };
-    let mut granted =
-        vec![(account(&settings.poller_account), roles_of(&targets, &kinds, beyond_shipped(poller_needs)))];
+    let mut granted = vec![(account(&settings.poller_account), roles_of(targets, kinds, beyond_shipped(poller_needs)))];
     if !settings.observe_only {
-        let roles = roles_of(&targets, &kinds, beyond_shipped(with_secrets));
+        let roles = roles_of(targets, kinds, beyond_shipped(with_secrets));
         granted.push((account(&settings.controller_account), roles));
     }
     let verifier = settings.verify_account.as_ref();
-    granted.extend(verifier.map(|name| (account(name), roles_of(&targets, &kinds, verifier_needs))));
-    anstream::stdout().write_all(manifests(&settings.name, &granted).as_bytes())?;
-    Ok(ExitStatus::Success)
+    granted.extend(verifier.map(|name| (account(name), roles_of(targets, kinds, verifier_needs))));
+    manifests(&settings.name, &granted)
+}
+
+fn chart_rights(observe_only: bool, targets: &[Arc<Target>], kinds: &Kinds) -> Result<String, CommandError> {
+    let mut programs = vec![ProgramRoles {
+        key: "poller",
+        roles: roles_of(targets, kinds, beyond_shipped(poller_needs)),
+        merged: roles_of(targets, kinds, everywhere(beyond_shipped(poller_needs))),
+    }];
+    if !observe_only {
+        programs.push(ProgramRoles {
+            key: "controller",
+            roles: roles_of(targets, kinds, beyond_shipped(with_secrets)),
+            merged: roles_of(targets, kinds, everywhere(beyond_shipped(with_secrets))),
+        });
+    }
+    helm_values(&programs)
+}
+
+/// The same rights without their namespaces.
+fn everywhere(
+    needs: impl Fn(&Target, &TargetKinds<'_>) -> Vec<Right>,
+) -> impl Fn(&Target, &TargetKinds<'_>) -> Vec<Right> {
+    move |target, kinds| {
+        let rights = needs(target, kinds).into_iter();
+        rights.map(|right| Right { namespace: None, ..right }).collect()
+    }
 }
 
 /// The roles of one account, by what it needs for a target.

@@ -211,3 +211,59 @@ fn another_kind_in_the_group_of_reports_needs_rights() {
         assert!(granted.contains(&watch), "{printed}");
     }
 }
+
+#[test]
+fn rbac_prints_values_of_the_chart() {
+    let folder = folder("", "");
+    let kind = format!("{MANIFESTS}/components/proxies/proxies.demo.driftpoller.dev.yaml");
+    let arguments = ["rbac", "-f", "targets/proxies.yaml", "-f", &kind, "-o", "helm-values"];
+    let (code, printed, said) = ended(run_in(folder.path(), &arguments, ""));
+    assert_eq!((code, said.as_str()), (0, ""));
+    let expected = "rights:
+  poller:
+  # proxies
+  - {apiGroups: [demo.driftpoller.dev], resources: [proxies], verbs: [get, list, watch]}
+  # proxies
+  - {apiGroups: [demo.driftpoller.dev], resources: [proxies/status], verbs: [patch]}
+  controller:
+  # proxies
+  - {apiGroups: [demo.driftpoller.dev], resources: [proxies], verbs: [get, list, watch, patch]}
+  # proxies
+  - {apiGroups: [demo.driftpoller.dev], resources: [proxies/status], verbs: [patch]}
+  namespaces: [drift-demo]
+";
+    assert_eq!(printed.split_once('\n').map(|(_, values)| values), Some(expected));
+    // The values grant in these namespaces what the roles do.
+    let values = &manifests_of(&printed)[0]["rights"];
+    let roles = self::printed(&[&folder.path().join("targets/proxies.yaml"), Path::new(&kind)]);
+    for program in ["poller", "controller"] {
+        let is_role = |role: &&Value| role["metadata"]["name"] == format!("drift-{program}-targets");
+        let role = manifests_of(&roles).iter().find(is_role).map(|role| role["rules"].clone());
+        assert_eq!(Some(&values[program]), role.as_ref());
+    }
+    let without = [&arguments[..], &["--observe-only"]].concat();
+    let (code, printed, _) = ended(run_in(folder.path(), &without, ""));
+    assert!(code == 0 && printed.contains("  poller:\n") && !printed.contains("controller:"), "{printed}");
+    for flag in ["--name", "--poller-account", "--controller-account", "--verify-account"] {
+        let with = [&arguments[..], &[flag, "other"]].concat();
+        let (code, printed, said) = ended(run_in(folder.path(), &with, ""));
+        assert!(code == 3 && printed.is_empty() && said.contains("cannot be used with"), "{flag}: {said}");
+    }
+}
+
+#[test]
+fn rbac_refuses_values_for_unequal_namespaces() {
+    let folder = folder("", "");
+    let text = fs::read_to_string(folder.path().join("targets/proxies.yaml")).unwrap();
+    let other = text.replace("name: proxies", "name: others").replace("[drift-demo]", "[another]");
+    let other = other.replace("      interval:", "      ready: true\n      interval:");
+    fs::write(folder.path().join("targets/others.yaml"), other).unwrap();
+    let kind = format!("{MANIFESTS}/components/proxies/proxies.demo.driftpoller.dev.yaml");
+    let arguments = ["rbac", "-f", "targets/proxies.yaml", "-f", "targets/others.yaml", "-f", &kind];
+    let (code, _, said) = ended(run_in(folder.path(), &arguments, ""));
+    assert_eq!((code, said.as_str()), (0, ""));
+    let (code, printed, said) = ended(run_in(folder.path(), &[&arguments[..], &["-o", "helm-values"]].concat(), ""));
+    let expected =
+        "error: the poller needs other rights in namespace drift-demo than elsewhere, and `rights` of the chart";
+    assert!(code == 3 && printed.is_empty() && said.starts_with(expected), "{printed}{said}");
+}

@@ -12,6 +12,7 @@ mod monitoring;
 mod mutants;
 mod readiness;
 mod release;
+mod workflows;
 
 use std::path::{Path, PathBuf};
 

@@ -15,8 +15,6 @@ const SOURCES: [(&str, &str); 3] =
 
 /// The page with a section for each alert.
 const ALERTS_PAGE: &str = "docs/troubleshooting/alerts.md";
-/// The published page with a section for each alert.
-const RUNBOOKS: &str = "https://driftpoller.dev/docs/troubleshooting/alerts";
 
 /// What the text form puts behind a name.
 const SUFFIXES: [&str; 5] = ["_total", "_bucket", "_count", "_sum", "_info"];
@@ -96,7 +94,7 @@ fn every_alert_has_its_section() {
     let explained: BTreeSet<&str> = guide.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     assert_eq!(explained, alerts);
     for rule in rules {
-        let section = format!("{RUNBOOKS}#{}", rule["alert"].as_str().unwrap().to_lowercase());
+        let section = format!("{ALERTS_PAGE}#{}", rule["alert"].as_str().unwrap().to_lowercase());
         assert_eq!(rule["annotations"]["runbook_url"], section);
     }
 }

@@ -1,4 +1,5 @@
-//! `.ci/release` refuses a work tree or an output folder whose content would not match the commit.
+//! `.ci/release` refuses a work tree or an output folder whose content would not match the commit, and a repository
+//! without an address.
 
 use std::fs;
 use std::path::Path;
@@ -49,5 +50,26 @@ fn a_release_refuses_uncommitted_files_and_old_output() {
         if status == "??" {
             fs::remove_file(repository.path().join(file)).unwrap();
         }
+    }
+}
+
+#[test]
+fn a_release_refuses_a_repository_without_address() {
+    let repository = repository();
+    for (address, is_good) in [
+        ("https://github.com/example/drift-poller", true),
+        ("https://git.example:8443/a/b/", true),
+        ("", true),
+        ("github.com/example/drift-poller", false),
+        ("https://github.com", false),
+        ("https://git.example/a|b", false),
+    ] {
+        let mut script = Command::new(".ci/release");
+        script.args(["dist", "https://downloads.example", "none"]).env("DRIFT_REPOSITORY", address);
+        let printed = script.current_dir(repository.path()).output().unwrap().stderr;
+        let expected =
+            if is_good { "unknown architecture none".to_owned() } else { format!("DRIFT_REPOSITORY is {address}, ") };
+        let printed = String::from_utf8(printed).unwrap();
+        assert!(printed.starts_with(&expected), "{address}: {printed}");
     }
 }
