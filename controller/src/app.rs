@@ -103,7 +103,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
     let site = Site::connect(KubeconfigSettings::default(), &settings.run.home, CONTROLLER_MANAGER).await?;
-    let resources = ResourceClient::connect(CONTROLLER_MANAGER).await?;
+    let resources = site.connect_resources().await?;
     site.spawn("signals", signals.forward(site.stop.clone()));
 
     let program = Program::assemble(&site, settings, (admin, resources));

@@ -53,7 +53,7 @@ async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
         None => None,
     };
     let site = Site::connect(KubeconfigSettings::default(), &settings.run.home, POLLER_MANAGER).await?;
-    let resources = ResourceClient::connect(POLLER_MANAGER).await?;
+    let resources = site.connect_resources().await?;
     site.spawn("signals", signals.forward(site.stop.clone()));
 
     let program = Program::assemble(&site, settings, (admin, resources));

@@ -138,13 +138,14 @@ impl Run<'_> {
     async fn send(&mut self, object: &LeanObject, sending: Sending) -> Event {
         self.call = None;
         let Executor { requests, target, writer, .. } = self.executor;
-        let Sending { request, begins, checked_host, probes } = sending;
+        let Sending { request, correction, begins, checked_host, probes } = sending;
         self.probes.extend(probes);
         let context = SendContext {
             sender: requests,
             target,
             writer,
             object: &object.id,
+            correction,
             begins,
             checked_host,
             place: &mut self.place,

@@ -91,7 +91,8 @@ impl Announcer {
         let note = STILL_FOUND.to_owned();
         let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
         let (name, uid) = (&*object.id.name, &*object.id.uid);
-        tracing::warn!(target, kind = kind_name, namespace, name, uid, note, "a deletion finds nothing");
+        let correction = object.conditions.correction_status().correction;
+        tracing::warn!(target, kind = kind_name, namespace, name, uid, correction, note, "a deletion finds nothing");
         self.on_object(kind, object, (NoticeKind::Warning, "DeletionFoundNothing", "Delete"), note);
     }
 
@@ -107,12 +108,14 @@ impl Announcer {
         let note = format!("the object cannot be written: {}", with_roles(sentence));
         let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
         let (name, uid) = (&*object.id.name, &*object.id.uid);
+        let correction = object.conditions.correction_status().correction;
         tracing::error!(
             target,
             kind = kind_name,
             namespace,
             name,
             uid,
+            correction,
             cause = sentence,
             "an object cannot be written"
         );

@@ -59,6 +59,8 @@ pub struct SendContext<'s> {
     pub writer: &'s ObjectWriter,
     /// Corrected object.
     pub object: &'s ObjectId,
+    /// Number of the correction.
+    pub correction: u64,
     /// True until an external write was accepted. Such a request is not sent during shutdown or while the host asks for
     /// a delay.
     pub begins: bool,
@@ -71,11 +73,23 @@ pub struct SendContext<'s> {
     pub probes: &'s mut Probes,
 }
 
-impl SendContext<'_> {
-    /// Returns the target, the kind, and the object's namespace, name and uid for lines of the log.
-    fn named(&self) -> (&str, &str, [&str; 3]) {
-        let object = [self.object.namespace.as_deref().unwrap_or_default(), &*self.object.name, &*self.object.uid];
-        (&self.target.name, &self.writer.kind.resource.kind, object)
+/// Subject of a line of the log: a correction of an object.
+#[derive(Clone, Copy, Debug)]
+struct Subject<'s> {
+    target: &'s str,
+    kind: &'s str,
+    namespace: Option<&'s str>,
+    name: &'s str,
+    uid: &'s str,
+    correction: u64,
+}
+
+impl<'s> SendContext<'s> {
+    /// Returns the subject of lines of the log.
+    fn subject(&self) -> Subject<'s> {
+        let (object, kind) = (self.object, &*self.writer.kind.resource.kind);
+        let (namespace, name, uid) = (object.namespace.as_deref(), &*object.name, &*object.uid);
+        Subject { target: &self.target.name, kind, namespace, name, uid, correction: self.correction }
     }
 
     /// Sends a request. `job` is the Job that the correction follows.

@@ -253,7 +253,7 @@ impl Acting {
             false => api.patch(&id.name, &patch, status).map(|written| self.lean(&written)),
         });
         if status {
-            scene.ledger.note_status(object, current.as_ref(), scene.api);
+            scene.ledger.note_status(object, current.as_ref(), &self.target, scene.api);
         } else {
             scene.ledger.note_finalizer(&id.uid, current.as_ref(), scene.api);
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use drift_api::condition::CorrectionStatus;
-use drift_api::identity::{Holders, Uid};
+use drift_api::identity::{Holders, ScopeId, Uid};
 use drift_api::names::{DRIFT_CORRECTED, FINALIZER};
 use drift_language::Target;
 use serde_json::Value;
@@ -28,6 +28,9 @@ pub(crate) struct Claims {
     inherited: BTreeSet<(Uid, String)>,
     /// Objects that reported another owner of their resource, with K at that time.
     refused: BTreeMap<Uid, (String, u64)>,
+    /// Scope of the target that wrote the last report of each object. It may be another target than the first that selects
+    /// the object, which owns none while its kind is not found, or a former text.
+    reported_in: BTreeMap<Uid, ScopeId>,
     /// Objects whose note is being removed by another writer.
     stripped: BTreeSet<Uid>,
     /// True if the controller has known all objects since the start of everything in progress.
@@ -95,25 +98,24 @@ impl Claims {
     ) -> Result<(), String> {
         let note = entry(object, DRIFT_CORRECTED).filter(|_| !gone);
         let owner = claiming_owner(object, active);
-        let (Some(note), Some(resource)) = (note, owner.and_then(|owner| named(object, owner.scope.id))) else {
+        let (Some(note), Some(_)) = (note, owner) else {
             self.refused.remove(uid);
             return Ok(());
         };
         let status = CorrectionStatus::parse(note["message"].as_str().unwrap_or_default());
         match note["reason"].as_str().unwrap_or_default() {
             "IdentityTaken" | "IdentityContested" => {
-                // The note from before a move stays until the controller writes another one.
-                let is_of_former =
-                    |(text, correction): &(String, u64)| text.is_empty() && *correction == status.correction;
-                if !self.refused.get(uid).is_some_and(is_of_former) {
-                    self.refused.insert(uid.clone(), (status.text, status.correction));
-                }
+                self.refused.insert(uid.clone(), (status.text, status.correction));
             }
             // If the object was edited in the meantime, the report is about its former resource.
             "IdentityFree" if note["observedGeneration"] == object["metadata"]["generation"] => {
                 // Checked once, because the condition stays while other things change.
                 let text = self.refused.get_mut(uid).map(|(text, _)| std::mem::take(text)).unwrap_or_default();
                 let refusal = Holders::parse(&text).named;
+                let resource = self.reported_in.get(uid).and_then(|scope| named(object, *scope));
+                let Some(resource) = resource else {
+                    return Err(format!("another writer calls a resource free: of {uid}"));
+                };
                 let is_in_the_way = |claim: &Claim| {
                     let stands = !claim.is_stripped && claim.resource == resource;
                     stands && claim.is_heard && if claim.is_selected { claim.counts } else { claim.was_heard }
@@ -160,10 +162,9 @@ impl Claims {
         self.note_unknown();
     }
 
-    /// Records that the object names another resource, because its target has another scope. A report that is under way
-    /// is about the former one.
-    pub(crate) fn note_moved(&mut self, uid: &Uid) {
-        self.refused.get_mut(uid).into_iter().for_each(|(text, _)| text.clear());
+    /// Records that a target of this scope writes a report to the object.
+    pub(crate) fn note_report(&mut self, uid: &Uid, scope: ScopeId) {
+        self.reported_in.insert(uid.clone(), scope);
     }
 
     /// Records that a program does not know all objects.

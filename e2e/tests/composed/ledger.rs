@@ -95,9 +95,6 @@ impl Ledger {
     /// Records the controller's new targets.
     pub(crate) fn note_targets(&mut self, active: Vec<Arc<Target>>, api: &ApiServer) {
         self.note_changes(api);
-        let named = |object: &Value, active: &[Arc<Target>]| named(object, claiming_owner(object, active)?.scope.id);
-        let moved = api.objects.values().filter(|object| named(object, &self.active) != named(object, &active));
-        moved.for_each(|object| self.claims.note_moved(&uid_of(object)));
         self.active = active;
         self.claims.note_targets(api, &self.active);
     }
@@ -190,9 +187,16 @@ impl Ledger {
     }
 
     /// Records a status write attempt of the controller.
-    pub(crate) fn note_status(&mut self, object: &LeanObject, current: Option<&Value>, api: &ApiServer) {
+    pub(crate) fn note_status(
+        &mut self,
+        object: &LeanObject,
+        current: Option<&Value>,
+        target: &Target,
+        api: &ApiServer,
+    ) {
         let uid = &object.id.uid;
         let Some((old, new)) = self.landed(object, current, api, DRIFT_CORRECTED) else { return };
+        self.claims.note_report(uid, target.scope.id);
         let moved = owns(&old).zip(owns(&new)).filter(|(old, new)| old != new);
         self.ensure(moved.is_none(), || format!("a claim moves to another resource: that of {uid}, {moved:?}"));
         if object.report.is_some() {

@@ -74,6 +74,39 @@ fn every_message_of_the_log_is_constant() {
     assert!(count > 80, "only {count} lines were found");
 }
 
+/// The sources of lines about single requests of corrections.
+const REQUESTS: &str = "controller/src/run/requests";
+
+/// The keys of a line that are names alone or have a value.
+fn has_key(line: &str, key: &str) -> bool {
+    let keys = line.split([',', '\n']).map(|part| part.split('=').next().unwrap().trim());
+    keys.map(|part| part.trim_start_matches(['%', '?'])).any(|part| part == key)
+}
+
+#[test]
+fn every_line_about_an_object_has_its_keys() {
+    let mut files = Vec::new();
+    SOURCES.iter().for_each(|folder| sources(&root().join(folder), &mut files));
+    let (mut count, mut wrong) = (0, Vec::new());
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap();
+        let program = text.split("#[cfg(test)]").next().unwrap();
+        let of_request = file.starts_with(root().join(REQUESTS));
+        for line in lines_of_log(program).into_iter().filter(|line| of_request || has_key(line, "namespace")) {
+            let needed: &[&str] = match of_request {
+                true => &["target", "kind", "namespace", "name", "uid", "correction"],
+                false => &["uid"],
+            };
+            let missing: Vec<_> = needed.iter().filter(|key| !has_key(line, key)).collect();
+            let is_about_one = of_request || has_key(line, "name");
+            count += usize::from(is_about_one);
+            wrong.extend((is_about_one && !missing.is_empty()).then(|| format!("{}: {line}", file.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 20, "only {count} lines were found");
+}
+
 #[test]
 fn a_message_with_a_value_is_found() {
     let text = "tracing::warn!(target, cause = f(\"x)\"), \"reads fail\");\n tracing::info!(\"{text}\");\n\

@@ -1,10 +1,11 @@
 //! Alerts and dashboard name metrics that exist, and the documentation has a row for each metric and a section for each alert.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use drift_controller::engine::corrections::Held;
+use drift_poller::engine::object::overview::DELETION_STAYS_AFTER;
 use serde_json::Value;
 
 use crate::root;
@@ -18,6 +19,22 @@ const ALERTS_PAGE: &str = "docs/troubleshooting/alerts.md";
 
 /// What the text form puts behind a name.
 const SUFFIXES: [&str; 5] = ["_total", "_bucket", "_count", "_sum", "_info"];
+
+/// The alerts by their names.
+fn rules() -> BTreeMap<String, Value> {
+    let document: Value = serde_saphyr::from_str(&component("rules.yaml")).unwrap();
+    let rules = document["spec"]["groups"][0]["rules"].as_array().unwrap();
+    rules.iter().map(|rule| (rule["alert"].as_str().unwrap().to_owned(), rule.clone())).collect()
+}
+
+/// The labels by which an alert is aggregated. Alerts with absent() have those that they select by.
+fn labels(rule: &Value) -> BTreeSet<&str> {
+    let expression = rule["expr"].as_str().unwrap();
+    match expression.split_once(" by (") {
+        Some((_, rest)) => rest.split(')').next().unwrap().split(", ").collect(),
+        None => ["program", "namespace"].into(),
+    }
+}
 
 fn component(file: &str) -> String {
     fs::read_to_string(root().join("manifests/components/monitoring").join(file)).unwrap()
@@ -87,35 +104,63 @@ fn alerts_and_dashboard_name_metrics_that_exist() {
 
 #[test]
 fn every_alert_has_its_section() {
-    let rules: Value = serde_saphyr::from_str(&component("rules.yaml")).unwrap();
     let guide = fs::read_to_string(root().join(ALERTS_PAGE)).unwrap();
-    let rules = rules["spec"]["groups"][0]["rules"].as_array().unwrap();
-    let alerts: BTreeSet<&str> = rules.iter().map(|rule| rule["alert"].as_str().unwrap()).collect();
+    let rules = rules();
+    let alerts: BTreeSet<&str> = rules.keys().map(String::as_str).collect();
     let explained: BTreeSet<&str> = guide.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     assert_eq!(explained, alerts);
-    for rule in rules {
-        let section = format!("{ALERTS_PAGE}#{}", rule["alert"].as_str().unwrap().to_lowercase());
+    for (alert, rule) in &rules {
+        let section = format!("{ALERTS_PAGE}#{}", alert.to_lowercase());
         assert_eq!(rule["annotations"]["runbook_url"], section);
     }
 }
 
 #[test]
-fn inhibition_rules_name_alerts_that_exist() {
+fn every_summary_names_its_subject_first() {
+    const TARGET: &str = "Target {{ $labels.target }} ";
+    for (alert, rule) in rules() {
+        let summary = rule["annotations"]["summary"].as_str().unwrap();
+        let names = |start: &str| summary.starts_with(start);
+        let is_named = match labels(&rule).contains("target") {
+            true => names(TARGET),
+            false => names("Namespace {{ $labels.namespace }} ") || names("drift-"),
+        };
+        assert!(is_named, "{alert}: {summary}");
+    }
+}
+
+#[test]
+fn page_and_alert_agree_on_long_deletions() {
+    let rules = rules();
+    let (_, limit) = rules["DriftDeletionStays"]["expr"].as_str().unwrap().rsplit_once("> ").unwrap();
+    assert_eq!(limit.trim().parse(), Ok(DELETION_STAYS_AFTER.as_secs()));
+}
+
+/// The alerts that a list of matchers names. Several matchers would be a conjunction.
+fn matched(matchers: &Value) -> Vec<&str> {
+    let [matcher] = matchers.as_array().unwrap().as_slice() else { unreachable!("one matcher: {matchers}") };
+    matcher.as_str().unwrap().split('"').nth(1).unwrap().split('|').collect()
+}
+
+#[test]
+fn inhibition_rules_can_match() {
     let guide = fs::read_to_string(root().join("docs/guides/operate.md")).unwrap();
-    let (_, rules) = guide.split_once("```yaml\ninhibit_rules:").unwrap();
-    let rules: Value = serde_saphyr::from_str(rules.split("```").next().unwrap()).unwrap();
-    let alerts = component("rules.yaml");
-    let mut named = 0;
-    for matcher in ["source_matchers", "target_matchers"] {
-        for rule in rules.as_array().unwrap() {
-            let matchers = rule[matcher].as_array().unwrap();
-            assert_eq!(matchers.len(), 1, "several matchers are a conjunction: {rule}");
-            let names = matchers[0].as_str().unwrap().split('"').nth(1).unwrap().split('|');
-            for name in names {
-                assert!(alerts.contains(&format!("- alert: {name}\n")), "{name}");
-                named += 1;
-            }
+    let (_, inhibiting) = guide.split_once("```yaml\ninhibit_rules:").unwrap();
+    let inhibiting: Value = serde_saphyr::from_str(inhibiting.split("```").next().unwrap()).unwrap();
+    let alerts = rules();
+    for rule in inhibiting.as_array().unwrap() {
+        let [sources, targets] = ["source_matchers", "target_matchers"].map(|list| matched(&rule[list]));
+        let equal = rule["equal"].as_array().unwrap();
+        for name in sources.iter().chain(&targets) {
+            let alert = alerts.get(*name).unwrap_or_else(|| unreachable!("no alert {name}"));
+            // Without the label on both sides the rule matches nothing.
+            let missing: Vec<_> =
+                equal.iter().filter(|label| !labels(alert).contains(label.as_str().unwrap())).collect();
+            assert!(missing.is_empty(), "{name} has no label {missing:?}");
+        }
+        for (source, target) in sources.iter().flat_map(|source| targets.iter().map(move |target| (*source, *target))) {
+            let expression = alerts[target]["expr"].as_str().unwrap();
+            assert!(source != target && !expression.contains(source), "{target} already excludes {source}");
         }
     }
-    assert!(named > 10, "{named}");
 }

@@ -93,7 +93,7 @@ impl Inbox {
 
     /// Logs the reason why hints are missing.
     pub(crate) fn tell(&self, sentence: &str) {
-        self.troubles.note_hints(&self.target.name, sentence, clock::now());
+        self.troubles.note_hints(&self.target, sentence, clock::now());
     }
 
     fn count(&self, outcome: HintOutcome) -> HintOutcome {

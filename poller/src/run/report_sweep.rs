@@ -92,8 +92,8 @@ async fn delete(context: &Context, sweep: &ReportSweep, (writer, report): (&Obje
     let deleted = writer.delete(&slot, report).await;
     context.cleaned.count(deleted.as_ref().map_or_else(WriteError::as_label, |()| "cleaned"));
     if let Err(error) = &deleted {
-        let (namespace, name) = (report.id.namespace.as_deref(), &*report.id.name);
-        tracing::debug!(namespace, name, cause = %error, "the report is not deleted");
+        let (namespace, name, uid) = (report.id.namespace.as_deref(), &*report.id.name, &*report.id.uid);
+        tracing::debug!(namespace, name, uid, cause = %error, "the report is not deleted");
     }
     matches!(deleted, Ok(()) | Err(WriteError::Gone))
 }

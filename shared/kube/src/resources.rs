@@ -17,8 +17,7 @@ use kube::core::{Request, Status};
 use serde_json::{Value, json};
 
 use crate::client;
-use crate::client::ResolvedKind;
-use crate::client::{CALL_DEADLINE, CallError, ConnectError, MAX_ANSWER_BYTES};
+use crate::client::{CALL_DEADLINE, CallError, ClientNotes, ConnectError, MAX_ANSWER_BYTES, ResolvedKind};
 use drift_api::names::MANIFEST_MANAGER;
 use drift_api::object::cluster_resource::{ClusterResource, ResourceError};
 use known_kinds::KnownKinds;
@@ -51,23 +50,27 @@ impl std::fmt::Debug for ResourceClient {
 }
 
 impl ResourceClient {
-    /// Creates a client of a program with separate connections to the API server of [`client::configuration`].
-    ///
-    /// # Errors
-    /// Same as [`client::configuration`].
-    pub async fn connect(program: &'static str) -> Result<Self, ConnectError> {
-        Self::of(client::configuration().await?, program)
-    }
-
     /// Creates a client with this configuration.
     ///
     /// # Errors
     /// Fails if its credentials or certificates cannot be used.
     pub fn of(config: kube::Config, program: &'static str) -> Result<Self, ConnectError> {
+        Self::noting(config, program, ClientNotes::default())
+    }
+
+    /// Same as [`of`](Self::of). The requests are noted.
+    ///
+    /// # Errors
+    /// Same as [`of`](Self::of).
+    pub(crate) fn noting(
+        config: kube::Config,
+        program: &'static str,
+        notes: ClientNotes,
+    ) -> Result<Self, ConnectError> {
         let url = &config.cluster_url;
         let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
         let host = format!("{}:{port}", url.host().unwrap_or_default());
-        Ok(Self::new(client::client_of(config, program)?, &host))
+        Ok(Self::new(client::client_noting(config, program, notes)?, &host))
     }
 
     /// Creates it from this client. `host` names its API server.

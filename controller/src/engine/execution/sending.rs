@@ -157,14 +157,15 @@ impl Execution {
     }
 
     fn send(&mut self, index: usize) -> Step {
-        let Some(request) = self.request.take() else { return self.call_off() };
+        let number = self.correction().map(|correction| correction.number);
+        let Some((request, correction)) = self.request.take().zip(number) else { return self.call_off() };
         if self.record.begin(&self.object, self.now.moment) {
             self.news.push(News::Begins);
         }
         self.stage = Stage::Sending(index);
         let begins = !(self.progress.wrote || self.progress.is_open);
         let (checked_host, probes) = (self.checked_host.clone(), std::mem::take(&mut self.probes));
-        Step::Do(Operation::Send(Box::new(Sending { request, begins, checked_host, probes })))
+        Step::Do(Operation::Send(Box::new(Sending { request, correction, begins, checked_host, probes })))
     }
 
     /// Takes the claim back, because nothing was written in the external system.

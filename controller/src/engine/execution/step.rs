@@ -47,6 +47,8 @@ pub enum Operation {
 pub struct Sending {
     /// Rendered request.
     pub request: Request,
+    /// Number of the correction, for lines of the log.
+    pub correction: u64,
     /// True until an external write was accepted. Shutdown may still cancel the correction.
     pub begins: bool,
     /// Host of the first request, to which its secrets may be sent. The connection of a database or directory may have

@@ -42,8 +42,6 @@ const UNTIL_OTHERS_END: Duration = Duration::from_secs(10);
 /// Job of one correction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CorrectionJob {
-    /// Name of the poll target, for log lines.
-    pub target: String,
     /// Namespace of the Job: that of the object, so that the object can own it.
     pub namespace: String,
     /// Name of the Job.
@@ -140,8 +138,7 @@ impl CorrectionJob {
         let manifest = manifest((&name, namespace), target, object, spec);
         let (namespace, object) = (namespace.to_owned(), object.id.uid.to_string());
         let (deadline, was_begun) = (template.deadline, correction.was_begun);
-        let target = target.name.to_string();
-        Ok(Self { target, namespace, name, object, manifest, deadline, was_begun, asked_at })
+        Ok(Self { namespace, name, object, manifest, deadline, was_begun, asked_at })
     }
 
     /// Returns the label selector for all Jobs of the object.

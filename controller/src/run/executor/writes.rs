@@ -52,8 +52,18 @@ impl Run<'_> {
             (_, Err(error @ (WriteError::Unavailable(_) | WriteError::NotLeading))) => {
                 let (target, kind) = (&self.executor.target.name, &*kind.resource.kind);
                 let (namespace, name) = (object.id.namespace.as_deref(), &*object.id.name);
-                let uid = &*object.id.uid;
-                tracing::warn!(target, kind, namespace, name, uid, cause = %error, "a write to the API server failed");
+                let (uid, correction) = (&*object.id.uid, object.conditions.correction_status().correction);
+                let cause = error;
+                tracing::warn!(
+                    target,
+                    kind,
+                    namespace,
+                    name,
+                    uid,
+                    correction,
+                    %cause,
+                    "a write to the API server failed"
+                );
             }
             _ => {}
         }

@@ -10,7 +10,7 @@ use drift_systems::{
     credentials_of_correct, heard,
 };
 
-use super::SendContext;
+use super::{SendContext, Subject};
 use crate::engine::execution::Event;
 use crate::engine::rendering::Reply;
 
@@ -61,16 +61,16 @@ pub(super) async fn send(
 
 /// Logs why a request got no response.
 fn tell(context: &SendContext<'_>, host: &str, failure: &HttpFailure) {
-    let (target, kind, [namespace, name, uid]) = context.named();
+    let Subject { target, kind, namespace, name, uid, correction } = context.subject();
     match failure {
         HttpFailure::System(SystemFailure::Unreachable(cause)) => {
-            tracing::warn!(target, kind, namespace, name, uid, host, %cause, "a correction got no answer");
+            tracing::warn!(target, kind, namespace, name, uid, correction, host, %cause, "a correction got no answer");
         }
         HttpFailure::NotConnected(cause) | HttpFailure::System(SystemFailure::CredentialUnavailable(cause)) => {
-            tracing::warn!(target, kind, namespace, name, uid, host, %cause, "a correction was not sent");
+            tracing::warn!(target, kind, namespace, name, uid, correction, host, %cause, "a correction was not sent");
         }
-        failure => {
-            tracing::warn!(target, kind, namespace, name, uid, host, cause = %failure, "a correction was not sent");
+        cause => {
+            tracing::warn!(target, kind, namespace, name, uid, correction, host, %cause, "a correction was not sent");
         }
     }
 }

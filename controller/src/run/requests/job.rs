@@ -12,8 +12,8 @@ use drift_kube::process::clock;
 use drift_kube::{CallError, CallSlots, JobClient};
 use drift_language::{Job, JobStage};
 
-use super::SendContext;
 use super::nudge::refusal_of;
+use super::{SendContext, Subject};
 use crate::engine::execution::Event;
 use crate::engine::rendering::{CorrectionJob, Course, JobEnd, JobReply, JobStep, Reply, Turn};
 
@@ -27,6 +27,7 @@ const LONG_AFTER: Duration = Duration::from_secs(60);
 /// The Job of a correction, with the clients that create and follow it.
 struct JobRequest<'a> {
     job: &'a CorrectionJob,
+    subject: Subject<'a>,
     step: JobStep,
     client: &'a JobClient,
     slots: &'a CallSlots,
@@ -87,11 +88,17 @@ impl JobRequest<'_> {
             None => self.look().await,
         };
         done.unwrap_or_else(|error| {
+            let cause = with_roles(&error.to_string()).into_owned();
+            let Subject { target, kind, namespace, name, uid, correction } = self.subject;
             tracing::warn!(
-                target = self.job.target,
+                target,
+                kind,
+                namespace,
+                name,
+                uid,
+                correction,
                 job = self.job.name,
-                namespace = self.job.namespace,
-                cause = &*with_roles(&error.to_string()),
+                cause,
                 "a Job is not begun"
             );
             Some(JobReply::Refused(refusal_of(&error)))
@@ -107,10 +114,15 @@ impl JobRequest<'_> {
             return Ok(None);
         }
         for job in &held {
+            let Subject { target, kind, namespace, name, uid, correction } = self.subject;
             tracing::info!(
-                target = self.job.target,
+                target,
+                kind,
+                namespace,
+                name,
+                uid,
+                correction,
                 job = job.name,
-                namespace = self.job.namespace,
                 "a Job that is not wanted any more is deleted"
             );
             match self.client.delete(&self.job.namespace, job).await {
@@ -119,10 +131,15 @@ impl JobRequest<'_> {
                 _ => {}
             }
         }
+        let Subject { target, kind, namespace, name, uid, correction } = self.subject;
         tracing::debug!(
-            target = self.job.target,
+            target,
+            kind,
+            namespace,
+            name,
+            uid,
+            correction,
             job = self.job.name,
-            namespace = self.job.namespace,
             "another Job of the object has not ended"
         );
         Ok(Some(JobReply::Occupied))
@@ -173,16 +190,33 @@ impl JobRequest<'_> {
             Ok(_) => return JobReply::Ended(followed.deleted.unwrap_or(JobEnd::Gone)),
             // The Job continues, whether we can read it or not.
             Err(error) if error.is_passing() && self.job.is_awaited(followed.ran_for()) => {
-                tracing::debug!(target = self.job.target, job = self.job.name, cause = %error, "a Job is not seen");
+                let Subject { target, kind, namespace, name, uid, correction } = self.subject;
+                tracing::debug!(
+                    target,
+                    kind,
+                    namespace,
+                    name,
+                    uid,
+                    correction,
+                    job = self.job.name,
+                    cause = %error,
+                    "a Job is not seen"
+                );
                 *self.followed = Some(followed);
                 return JobReply::Open(None);
             }
             Err(error) => {
+                let cause = with_roles(&error.to_string()).into_owned();
+                let Subject { target, kind, namespace, name, uid, correction } = self.subject;
                 tracing::warn!(
-                    target = self.job.target,
+                    target,
+                    kind,
+                    namespace,
+                    name,
+                    uid,
+                    correction,
                     job = self.job.name,
-                    namespace = self.job.namespace,
-                    cause = &*with_roles(&error.to_string()),
+                    cause,
                     "a Job is not seen"
                 );
                 return JobReply::Ended(JobEnd::Unseen(refusal_of(&error)));
@@ -211,7 +245,18 @@ impl JobRequest<'_> {
             return None;
         }
         if let Err(error) = self.client.delete(&self.job.namespace, job).await {
-            tracing::debug!(target = self.job.target, job = self.job.name, cause = %error, "a Job is not deleted");
+            let Subject { target, kind, namespace, name, uid, correction } = self.subject;
+            tracing::debug!(
+                target,
+                kind,
+                namespace,
+                name,
+                uid,
+                correction,
+                job = self.job.name,
+                cause = %error,
+                "a Job is not deleted"
+            );
             return None;
         }
         let was_taken_up = job.stage() != Some(JobStage::NotTakenUp);
@@ -231,15 +276,15 @@ pub(super) async fn send(
     step: JobStep,
     followed: &mut Option<FollowedJob>,
 ) -> Event {
-    let sender = context.sender;
+    let (sender, subject) = (context.sender, context.subject());
     // A look at a running Job needs no fresh Lease, but each write does.
     let may_write = || sender.may_send(context.begins);
     let may_send = if context.begins { sender.may_begin() } else { !sender.term.is_cancelled() };
     if !may_send {
         return Event::NotSent;
     }
-    let mut request =
-        JobRequest { job, step, client: &sender.jobs, slots: &context.writer.slots, may_write: &may_write, followed };
+    let (client, slots) = (&sender.jobs, &context.writer.slots);
+    let mut request = JobRequest { job, subject, step, client, slots, may_write: &may_write, followed };
     let reply = tokio::select! {
         biased;
         () = sender.stop.cancelled() => None,

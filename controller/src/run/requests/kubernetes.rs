@@ -9,7 +9,7 @@ use drift_language::STEP_TIMEOUT;
 use drift_systems::HostReply;
 use serde_json::Value;
 
-use super::SendContext;
+use super::{SendContext, Subject};
 use crate::engine::execution::Event;
 use crate::engine::rendering::kubernetes::{pinned, reply_of};
 use crate::engine::rendering::{Judged, ManifestReply, ManifestStep, Manifests, Reply};
@@ -33,10 +33,20 @@ pub(super) async fn send(mut context: SendContext<'_>, manifests: &Manifests, st
         }
         Ok(Ok(reply)) => (reply, Some(HostReply::Answer)),
         Ok(Err(error)) => {
-            let (target, kind, [namespace, name, uid]) = context.named();
+            let Subject { target, kind, namespace, name, uid, correction } = context.subject();
             let resource = &manifests.resource;
             let cause = with_roles(&error.to_string()).into_owned();
-            tracing::warn!(target, kind, namespace, name, uid, %resource, cause, "a correction is not accepted");
+            tracing::warn!(
+                target,
+                kind,
+                namespace,
+                name,
+                uid,
+                correction,
+                %resource,
+                cause,
+                "a correction is not accepted"
+            );
             (reply_of(&error), heard(&error))
         }
     };

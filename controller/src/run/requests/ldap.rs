@@ -4,7 +4,7 @@ use drift_language::ldap::Change;
 use drift_language::{Destination, STEP_TIMEOUT};
 use drift_systems::{DirectoryParameters, DirectoryServer, HostReply, WriteProgress};
 
-use super::SendContext;
+use super::{SendContext, Subject};
 use crate::engine::execution::Event;
 use crate::engine::rendering::Reply;
 
@@ -25,11 +25,11 @@ pub(super) async fn send(mut context: SendContext<'_>, change: &Change) -> Event
     };
     let heard = ended.as_ref().err().map_or(Some(HostReply::Answer), |failure| failure.heard());
     heard.into_iter().for_each(|heard| context.note(&place, heard));
-    if let Err(failure) = &ended
-        && failure.said().is_none()
+    if let Err(cause) = &ended
+        && cause.said().is_none()
     {
-        let (target, kind, [namespace, name, uid]) = context.named();
-        tracing::warn!(target, kind, namespace, name, uid, cause = %failure, "a correction is not accepted");
+        let Subject { target, kind, namespace, name, uid, correction } = context.subject();
+        tracing::warn!(target, kind, namespace, name, uid, correction, %cause, "a correction is not accepted");
     }
     Event::Replied(Reply::Change { ended, is_sent })
 }

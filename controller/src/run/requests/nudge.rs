@@ -5,7 +5,7 @@ use drift_kube::access::with_roles;
 use drift_kube::{CallError, CallSlot};
 use serde_json::Value;
 
-use super::SendContext;
+use super::{SendContext, Subject};
 use crate::engine::execution::Event;
 use crate::engine::rendering::{ApiRefusal, NudgeReply, Reply};
 
@@ -30,9 +30,9 @@ async fn merge(context: &SendContext<'_>, slot: &CallSlot, patch: &Value) -> Nud
         Ok(object) => NudgeReply::Taken(Box::new(object)),
         Err(error) if error.is_about_another() => NudgeReply::OfAnother,
         Err(error) => {
-            let (target, kind, [namespace, name, uid]) = context.named();
+            let Subject { target, kind, namespace, name, uid, correction } = context.subject();
             let cause = with_roles(&error.to_string()).into_owned();
-            tracing::warn!(target, kind, namespace, name, uid, cause, "a nudge is not accepted");
+            tracing::warn!(target, kind, namespace, name, uid, correction, cause, "a nudge is not accepted");
             NudgeReply::Refused(refusal_of(&error))
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use drift_language::{Destination, STEP_TIMEOUT};
 use drift_systems::{HostReply, RunOptions, SqlFailure, Way, WriteProgress, WriteStatement};
 
-use super::SendContext;
+use super::{SendContext, Subject};
 use crate::engine::execution::Event;
 use crate::engine::rendering::Reply;
 
@@ -49,8 +49,8 @@ pub(super) async fn send(mut context: SendContext<'_>, statements: &[WriteStatem
     if let Err(ended) = &ended
         && !matches!(ended.failure, SqlFailure::Answered(..))
     {
-        let (target, kind, [namespace, name, uid]) = context.named();
-        tracing::warn!(target, kind, namespace, name, uid, cause = %ended, "a correction is not accepted");
+        let Subject { target, kind, namespace, name, uid, correction } = context.subject();
+        tracing::warn!(target, kind, namespace, name, uid, correction, cause = %ended, "a correction is not accepted");
     }
     Event::Replied(Reply::Statements { ended, is_sent })
 }

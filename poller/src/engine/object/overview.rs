@@ -24,7 +24,7 @@ use drift_language::Target;
 use jiff::Timestamp;
 
 pub use field_change::{FieldChange, FieldChanges};
-pub use group::{CORRECTION_FAILED, DELETION_STAYS, EXAMPLES, FLAPPING, Group, GroupKey};
+pub use group::{CORRECTION_FAILED, DELETION_STAYS, DELETION_STAYS_AFTER, EXAMPLES, FLAPPING, Group, GroupKey};
 pub use holds::LeaseHolds;
 pub use natural_order::{compare as compare_names, compare_objects};
 pub use next::Next;
@@ -219,10 +219,19 @@ impl Judge<'_> {
             verdict: verdict.as_ref().map(|(reason, text)| (&**reason, &**text)),
             unwritten,
             record: record.map(|record| &*record.reason),
+            deletion_age: self.deletion_age(object),
             holds: &self.holds_of(state, rank),
             is_paused: object.paused,
             is_flapping: state.is_flapping(now),
         })
+    }
+
+    /// Returns the time since the object's deletion was requested. Zero without one, or if its time cannot be parsed.
+    fn deletion_age(&self, object: &LeanObject) -> Duration {
+        match object.deletion_requested() {
+            0 => Duration::ZERO,
+            requested => self.now.wall.saturating_sub(Duration::from_secs(requested.into())),
+        }
     }
 
     fn row(&self, state: &ObjectState) -> ObjectRow {

@@ -2,12 +2,12 @@
 
 use std::io::Write as _;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::Request;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, VARY};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -15,18 +15,26 @@ use flate2::write::GzEncoder;
 const LEAST: usize = 1_400;
 /// The most bytes of an answer that is compressed. The largest page has less than two megabytes.
 const MOST: usize = 8 * 1024 * 1024;
+/// The answer instead of one whose end is missing.
+const INCOMPLETE: &str = "the answer was not made to its end\n";
 
 /// Compresses the answers to readers that accept gzip.
 pub(super) async fn compress(request: Request, next: Next) -> Response {
     let accepts = accepts_gzip(request.headers());
     let mut answer = next.run(request).await;
     answer.headers_mut().insert(VARY, HeaderValue::from_static("accept-encoding"));
-    if !accepts {
+    if accepts { packed(answer).await } else { answer }
+}
+
+/// Compresses an answer of at most [`MOST`] bytes. A longer one, or one of unknown length, stays as it is.
+async fn packed(answer: Response) -> Response {
+    if answer.body().size_hint().upper().is_none_or(|bytes| bytes > MOST as u64) {
         return answer;
     }
     let (mut head, body) = answer.into_parts();
-    // The bodies of the page are texts in memory, far below the limit.
-    let Ok(whole) = to_bytes(body, MOST).await else { return Response::from_parts(head, Body::empty()) };
+    let Ok(whole) = to_bytes(body, MOST).await else {
+        return (StatusCode::INTERNAL_SERVER_ERROR, INCOMPLETE).into_response();
+    };
     if whole.len() < LEAST {
         return Response::from_parts(head, Body::from(whole));
     }
@@ -58,6 +66,16 @@ mod tests {
     use std::io::Read as _;
 
     use super::*;
+
+    #[tokio::test]
+    async fn long_answers_are_sent_whole() {
+        for (bytes, is_packed) in [(MOST, true), (MOST + 1, false)] {
+            let sent = packed(Response::new(Body::from(vec![b'a'; bytes]))).await;
+            assert_eq!((sent.status(), sent.headers().contains_key(CONTENT_ENCODING)), (StatusCode::OK, is_packed));
+            let length = to_bytes(sent.into_body(), usize::MAX).await.unwrap().len();
+            assert_eq!(length == bytes, !is_packed, "{length}");
+        }
+    }
 
     #[test]
     fn only_readers_that_accept_gzip_get_it() {

@@ -204,11 +204,11 @@ fn decoded<K: Decode>(decode: &K, json: &[u8]) -> Option<K::Object> {
         Err(error) => error,
     };
     let remains = decode.remains(json);
-    let [kind, namespace, name] = ["kind", "namespace", "name"].map(|field| metadata_text(json, field));
+    let [kind, namespace, name, uid] = ["kind", "namespace", "name", "uid"].map(|field| metadata_text(json, field));
     let (at, is_ignored) = (error.column(), remains.is_none());
     // The error's own text quotes the object.
     let error = error.classify();
-    tracing::warn!(kind, namespace, name, is_ignored, ?error, byte = at, "an object cannot be read");
+    tracing::warn!(kind, namespace, name, uid, is_ignored, ?error, byte = at, "an object cannot be read");
     remains
 }
 

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use futures::FutureExt;
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -11,7 +11,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use tower::Service;
 
-/// The code of a request that got no answer. client-go has the same word.
+/// The code of a request that got no answer: it failed, its deadline passed, or its caller gave it up. client-go has the
+/// same word for all three.
 const NO_ANSWER: &str = "<error>";
 
 /// The counters. Clones share them.
@@ -42,7 +43,27 @@ impl RequestCounts {
     }
 }
 
-/// A service whose requests are counted when their answer begins.
+/// A request that is counted when it is dropped. Its caller drops it unanswered after a deadline or a lost Lease.
+struct CountedRequest {
+    method: Method,
+    counts: RequestCounts,
+    status: Option<StatusCode>,
+}
+
+impl CountedRequest {
+    /// Records the answer. An assignment in the future would capture the field alone, and drop the rest at once.
+    fn note(&mut self, status: Option<StatusCode>) {
+        self.status = status;
+    }
+}
+
+impl Drop for CountedRequest {
+    fn drop(&mut self) {
+        self.counts.count(&self.method, self.status);
+    }
+}
+
+/// A service whose requests are counted when their answer begins or they are given up.
 #[derive(Clone, Debug)]
 pub(crate) struct Counting<S> {
     inner: S,
@@ -64,16 +85,23 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (method, counts) = (request.method().clone(), self.counts.clone());
-        let counted = move |answer: &Result<S::Response, S::Error>| {
-            counts.count(&method, answer.as_ref().ok().map(Response::status));
-        };
-        self.inner.call(request).inspect(counted).boxed()
+        let mut counted = CountedRequest { method, counts, status: None };
+        let answering = self.inner.call(request);
+        async move {
+            let answer = answering.await;
+            counted.note(answer.as_ref().ok().map(Response::status));
+            answer
+        }
+        .boxed()
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::future;
+    use std::time::Duration;
+
     use super::*;
     use crate::telemetry::metrics;
 
@@ -92,9 +120,7 @@ mod tests {
             let answered = service.call(request).await;
             assert_eq!(answered.is_ok(), answer > 0);
         }
-        let mut registry = metrics::registry("poller");
-        counts.register(&mut registry);
-        let text = metrics::text(&registry).unwrap();
+        let text = text_of(&counts);
         for (labels, expected) in [
             ("method=\"GET\",code=\"200\"", 2),
             ("method=\"PATCH\",code=\"200\"", 1),
@@ -104,5 +130,24 @@ mod tests {
             let line = format!("drift_api_requests_total{{program=\"poller\",{labels}}} {expected}\n");
             assert!(text.contains(&line), "{text}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_past_its_deadline_is_counted() {
+        let counts = RequestCounts::default();
+        let hanging = |_: Request<()>| future::pending::<Result<Response<()>, &str>>();
+        let mut service = counts.counting(tower::service_fn(hanging));
+        let request = Request::builder().method(Method::PATCH).body(()).unwrap();
+        let answer = tokio::time::timeout(Duration::from_secs(1), service.call(request)).await;
+        assert!(answer.is_err());
+        let line = "drift_api_requests_total{program=\"poller\",method=\"PATCH\",code=\"<error>\"} 1\n";
+        let text = text_of(&counts);
+        assert!(text.contains(line), "{text}");
+    }
+
+    fn text_of(counts: &RequestCounts) -> String {
+        let mut registry = metrics::registry("poller");
+        counts.register(&mut registry);
+        metrics::text(&registry).unwrap()
     }
 }

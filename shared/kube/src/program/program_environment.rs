@@ -22,6 +22,7 @@ use crate::lease::{Leadership, LeaseHandle};
 use crate::lease::{LeaseSettings, lease};
 use crate::process::tasks;
 use crate::program::settings::HomeSettings;
+use crate::resources::ResourceClient;
 use crate::telemetry::document_counts::DocumentCounts;
 use crate::telemetry::health::Health;
 use crate::watch::{ReadableSecrets, SecretWatch};
@@ -89,6 +90,20 @@ impl Site {
         self.notes.requests.register(registry);
     }
 
+    /// Creates a client for cluster objects as external resources, with separate connections. Its requests are counted
+    /// too. A 403 of such an object shows in its condition.
+    ///
+    /// # Errors
+    /// Same as [`connect`](Self::connect).
+    pub async fn connect_resources(&self) -> Result<ResourceClient, ConnectError> {
+        ResourceClient::noting(self.cluster.configuration().await?, self.manager, self.counting_notes())
+    }
+
+    /// Returns notes that count requests and check no rights after a 403.
+    fn counting_notes(&self) -> ClientNotes {
+        ClientNotes { requests: self.notes.requests.clone(), ..ClientNotes::default() }
+    }
+
     /// Checks the required rights in a loop. `at_home` is required until the [`Need`] is dropped.
     pub(super) fn watch_rights(&self, at_home: Vec<Right>) -> (RightsNeeded, Need) {
         let rights = RightsNeeded::default();
@@ -123,7 +138,7 @@ impl Site {
         let failed = self.failed.clone();
         let (cluster, manager) = (self.cluster.clone(), self.manager);
         // A 403 of the Lease has its own line in `/readyz`.
-        let notes = ClientNotes { requests: self.notes.requests.clone(), ..ClientNotes::default() };
+        let notes = self.counting_notes();
         let connect = move |config| client_noting(config, manager, notes);
         let hold = async move || match cluster.configuration().await.and_then(connect) {
             Ok(client) => task.run(client).await,

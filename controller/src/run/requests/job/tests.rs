@@ -57,8 +57,10 @@ async fn reply_of(job: CorrectionJob, step: usize, jobs: &JobClient) -> (JobRepl
     let slots = CallSlots::default();
     let step = CorrectionJob::step(step).unwrap();
     let mut followed = None;
-    let mut request =
-        JobRequest { job: &job, step, client: jobs, slots: &slots, may_write: &|| true, followed: &mut followed };
+    let subject =
+        Subject { target: "tools", kind: "Role", namespace: Some("team-a"), name: "x", uid: "u-1", correction: 8 };
+    let (job, may_write, followed) = (&job, &|| true, &mut followed);
+    let mut request = JobRequest { job, subject, step, client: jobs, slots: &slots, may_write, followed };
     let mut said = Vec::new();
     loop {
         match request.do_next().await.unwrap() {

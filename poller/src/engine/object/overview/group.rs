@@ -1,6 +1,7 @@
 //! Groups of objects: those of one target with the same verdict, cause and holds.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use drift_api::condition::{ConditionStatus, CorrectedReason, ObservedReason, named_fields};
 use drift_api::held_corrections::{Held, Hold};
@@ -21,8 +22,10 @@ const FOREIGN: &str = "another writer's reason";
 /// The fields that the cause of a group names. Objects that differ in more share it.
 const MOST_FIELDS: usize = 4;
 
-/// The mark of an object whose deletion a refusal, or an answer that says nothing, keeps up.
+/// The mark of an object whose deletion a refusal, or an answer that says nothing, keeps up for long.
 pub const DELETION_STAYS: &str = "DeletionStays";
+/// The age from which a deletion stays, which is that of the alert DriftDeletionStays: most refusals are over by then.
+pub const DELETION_STAYS_AFTER: Duration = Duration::from_mins(30);
 /// The mark of an object whose verdict keeps changing.
 pub const FLAPPING: &str = "Flapping";
 /// The mark of an object whose last correction failed.
@@ -65,6 +68,8 @@ pub(super) struct Judged<'j> {
     pub(super) verdict: Option<(&'j str, &'j str)>,
     pub(super) unwritten: Option<UnwrittenWord>,
     pub(super) record: Option<&'j str>,
+    /// Time since the deletion was requested. Zero for other objects.
+    pub(super) deletion_age: Duration,
     pub(super) holds: &'j [Hold],
     pub(super) is_paused: bool,
     pub(super) is_flapping: bool,
@@ -113,7 +118,8 @@ impl Judged<'_> {
     fn marks(&self, unwritten: Option<UnwrittenWord>) -> Vec<&'static str> {
         let is_recorded = |reason: CorrectedReason| self.record == Some(reason.as_str());
         let has_failed = is_recorded(CorrectedReason::CorrectionFailed);
-        let stays = has_failed || is_recorded(CorrectedReason::DeletionUnclear);
+        let is_old = self.deletion_age > DELETION_STAYS_AFTER;
+        let stays = is_old && (has_failed || is_recorded(CorrectedReason::DeletionUnclear));
         // A paused object that is drifted has the hold.
         let is_marked_paused = self.is_paused && self.holds.is_empty();
         let marks = [

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use drift_api::attestation::Attestation;
 use drift_api::held_corrections::HeldCorrections;
-use drift_api::object::LeanObject;
 use drift_api::object::report::{SeenReport, report_fields, report_name};
+use drift_api::object::{AnnotationRequests, LeanObject};
 use serde_json::json;
 
 use super::*;
@@ -108,22 +108,26 @@ fn deleting_objects_have_a_count_of_their_own() {
 fn a_refused_deletion_stays() {
     let target = target(TEXT);
     let mut objects = ObjectStore::new(target.clone());
-    for (name, reason, generation) in [
-        ("a", "CorrectionFailed", 2),
-        ("b", "DeletionUnclear", 2),
-        ("c", "CorrectionFailed", 1),
-        ("d", "CorrectionStarted", 2),
+    let now = at(10);
+    for (name, reason, generation, age) in [
+        ("a", "CorrectionFailed", 2, 1_801),
+        ("b", "DeletionUnclear", 2, 1_801),
+        ("c", "CorrectionFailed", 1, 1_801),
+        ("d", "CorrectionStarted", 2, 1_801),
+        ("e", "CorrectionFailed", 2, 1_800),
     ] {
         let record = json!({"type": "driftCorrected", "status": "False", "reason": reason,
             "observedGeneration": generation, "message": "correction 7, owns \"x\": DELETE answered 409"});
         let mut deleted = object(&target, name, &json!({"id": name, "a": 1}), &json!({"conditions": [record]}));
         (deleted.deleting, deleted.generation) = (true, Some(2));
+        let deletion = u32::try_from(now.wall.as_secs() - age).unwrap();
+        deleted.asked = Some(Box::new(AnnotationRequests { deletion, ..AnnotationRequests::default() }));
         objects.see(deleted, at(1));
     }
-    let all = overview(&target, objects.states(), &with_groups(), at(10));
+    let all = overview(&target, objects.states(), &with_groups(), now);
     assert_eq!((all.words[DELETION_STAYS].count, &*all.words[DELETION_STAYS].first.name), (2, "a"));
     let found = Question { held: Some(DELETION_STAYS.to_owned()), ..with_groups() };
-    assert_eq!(names(&overview(&target, objects.states(), &found, at(10))), ["a", "b"]);
+    assert_eq!(names(&overview(&target, objects.states(), &found, now)), ["a", "b"]);
 }
 
 #[test]

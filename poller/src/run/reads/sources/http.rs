@@ -184,7 +184,7 @@ impl<'r> HttpRequests<'r> {
     fn lacks_memory(&self) -> Postponed {
         let now = clock::now();
         self.source.outside.troubles.note(
-            &self.source.target.name,
+            self.source.target,
             "an answer waits for memory that other answers take",
             now,
         );
@@ -244,14 +244,14 @@ impl<'r> HttpRequests<'r> {
             }
             None => {
                 self.told = true;
-                troubles.note(&target.name, NO_ANSWER, clock::now());
+                troubles.note(target, NO_ANSWER, clock::now());
                 (Err(Failure::of(ObservedReason::PollTimedOut)), self.progress.heard())
             }
             Some(answer) => {
                 let heard = heard(&answer, clock::wall());
                 if let Err(failure) = &answer {
                     self.told = true;
-                    troubles.note(&target.name, &failure.to_string(), clock::now());
+                    troubles.note(target, &failure.to_string(), clock::now());
                 }
                 (answer.map_err(|failure| failure_of(&failure)), heard)
             }

@@ -36,7 +36,7 @@ pub(super) async fn look_at_one(
         outside.gate.note(&permit, uid, heard, clock::now());
     }
     if let Err(error) = &answer {
-        outside.troubles.note(&target.name, &trouble(error, resource), clock::now());
+        outside.troubles.note(target, &trouble(error, resource), clock::now());
     }
     let told = answer.is_err();
     let observed = match answer {

@@ -93,7 +93,7 @@ impl<R> SourceOf<'_, R> {
 
     /// Logs why no answer came.
     fn failed<T>(&self, why: &str, failure: Failure, took: Duration) -> ReadResult<T> {
-        self.outside.troubles.note(&self.target.name, why, clock::now());
+        self.outside.troubles.note(self.target, why, clock::now());
         ReadResult { told: true, ..ReadResult::new(Ok(Err(failure)), took) }
     }
 
@@ -112,9 +112,9 @@ fn unlisted() -> Postponed {
 pub(crate) fn tell(told: bool, outside: &Outside, target: &Target, found: &Found) {
     let now = clock::now();
     if !told {
-        outside.troubles.note_finding(&target.name, &found.finding, now);
+        outside.troubles.note_finding(target, &found.finding, now);
     }
-    outside.troubles.note_withheld(&target.name, &found.withheld, now);
+    outside.troubles.note_withheld(target, &found.withheld, now);
 }
 
 /// Reads the external resource of one object.
