@@ -139,20 +139,52 @@ fn a_list_sends_few_other_requests() {
     assert_eq!(all.len(), 9, "two more for each kind: {all:?}");
 }
 
-#[test]
-fn who_may_not_list_the_cluster_lists_the_named_namespaces() {
-    let (folder, log) = fake_api::start(|address| match address.contains("/configmaps") {
+/// An API server that refuses lists of the whole cluster. One target of records names a namespace.
+fn start_without_lists_of_the_cluster() -> (tempfile::TempDir, Log) {
+    fake_api::start(|address| match address.contains("/configmaps") {
         true => {
             let text =
                 target_maps().to_string().replace("labelSelector: team=a2", "namespaces: [n], labelSelector: team=a2");
             (200, serde_json::from_str(&text).unwrap())
         }
         false => response(address, false),
-    });
+    })
+}
+
+#[test]
+fn who_may_not_list_the_cluster_lists_the_named_namespaces() {
+    let (folder, log) = start_without_lists_of_the_cluster();
     let (code, printed, said) =
         ended(run_in(folder.path(), &["get", "records", "-A", "--kubeconfig", "kubeconfig"], ""));
     assert_eq!(of_objects(&log).len(), 2);
     assert!(code == 2 && printed.contains("Record/web") && said.contains("cannot be listed"), "{code} {printed}{said}");
+}
+
+#[test]
+fn kinds_of_two_groups_with_one_plural_do_not_mix() {
+    let (folder, _log) = fake_api::start(|address| {
+        let path = address.split('?').next().unwrap_or_default();
+        let of_other = |(code, body): (u16, Value)| {
+            let text = body.to_string().replace("net.example", "other.example");
+            (code, serde_json::from_str(&text).unwrap())
+        };
+        match path {
+            _ if path.ends_with("/configmaps") => {
+                let (net, other) = ("net.example/v1, kind: Role", "other.example/v1, kind: Record");
+                (200, serde_json::from_str(&target_maps().to_string().replace(net, other)).unwrap())
+            }
+            "/apis/other.example" | "/apis/other.example/v1" => {
+                of_other(response(&path.replace("other.example", "net.example"), true))
+            }
+            _ if path.starts_with("/apis/other.example/") => refusal(404, "NotFound", json!({"name": "x"})),
+            _ => response(address, true),
+        }
+    });
+    let arguments = ["get", "record.net.example/web", "record.other.example/web", "-n", "n"];
+    let (code, printed, said) =
+        ended(run_in(folder.path(), &[&arguments[..], &["--kubeconfig", "kubeconfig"]].concat(), ""));
+    let missing = "there is no record.other.example web in namespace n";
+    assert!(code == 3 && printed.contains("Record/web") && said.contains(missing), "{code} {printed}{said}");
 }
 
 #[test]
