@@ -2,6 +2,8 @@
 //! them.
 
 use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -158,6 +160,23 @@ fn who_may_not_list_the_cluster_lists_the_named_namespaces() {
         ended(run_in(folder.path(), &["get", "records", "-A", "--kubeconfig", "kubeconfig"], ""));
     assert_eq!(of_objects(&log).len(), 2);
     assert!(code == 2 && printed.contains("Record/web") && said.contains("cannot be listed"), "{code} {printed}{said}");
+}
+
+#[test]
+fn a_watch_without_the_cluster_follows_the_named_namespaces() {
+    let (folder, log) = start_without_lists_of_the_cluster();
+    let printed = folder.path().join("printed");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-drift"));
+    command.args(["get", "records", "-A", "-w", "--kubeconfig", "kubeconfig"]).current_dir(folder.path());
+    command.stdout(std::fs::File::create(&printed).unwrap()).stderr(Stdio::null());
+    let (mut watch, deadline) = (command.spawn().unwrap(), Instant::now() + Duration::from_secs(30));
+    let is_printed = || std::fs::read_to_string(&printed).unwrap().contains("Record/web");
+    while !is_printed() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    assert!(is_printed(), "{:?}", of_objects(&log));
 }
 
 #[test]
