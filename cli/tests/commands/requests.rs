@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use drift_kube::process::clock;
 use serde_json::{Value, json};
 
 use super::fake_api::{self, Log, list, refusal};
@@ -12,6 +13,8 @@ use super::{ended, run_in};
 
 const GROUP: &str = "/apis/net.example/v1";
 const TARGETS: usize = 20;
+const LEASE_OF_POLLER: &str = "/apis/coordination.k8s.io/v1/namespaces/drift-system/leases/drift-poller";
+const LEASE_OF_CONTROLLER: &str = "/apis/coordination.k8s.io/v1/namespaces/drift-system/leases/drift-controller";
 
 /// Targets `t00` to `t19`, half about records and half about roles, each of one team.
 fn target_maps() -> Value {
@@ -57,6 +60,8 @@ fn response(address: &str, may_list_all: bool) -> (u16, Value) {
             (200, json!({"kind": "APIResourceList", "groupVersion": "net.example/v1", "resources": resources}))
         }
         "/apis/net.example/v1/namespaces/n/records/web" => (200, object("web", 2)),
+        "/apis/net.example/v1/namespaces/n/records/dns" => (200, object("dns", 4)),
+        "/apis/net.example/v1/namespaces/n/roles/app" => (200, object("app", 3)),
         "/apis/net.example/v1/namespaces/n/records/shop" => (200, object("shop", 99)),
         "/apis/net.example/v1/records" | "/apis/net.example/v1/roles" if !may_list_all => {
             refusal(403, "Forbidden", json!({}))
@@ -66,10 +71,17 @@ fn response(address: &str, may_list_all: bool) -> (u16, Value) {
         }
         "/apis/net.example/v1/roles" | "/apis/net.example/v1/namespaces/n/roles" => (200, list(&[object("app", 3)])),
         "/openapi/v3/apis/net.example/v1" => {
-            let name = json!({"group": "net.example", "version": "v1", "kind": "Record"});
-            let schema = json!({"type": "object", "x-kubernetes-group-version-kind": [name],
-                "x-kubernetes-preserve-unknown-fields": true});
-            (200, json!({"components": {"schemas": {"record": schema}}}))
+            let schema = |kind: &str| {
+                let name = json!({"group": "net.example", "version": "v1", "kind": kind});
+                json!({"type": "object", "x-kubernetes-group-version-kind": [name], "x-kubernetes-preserve-unknown-fields": true})
+            };
+            let status = |plural: &str| format!("{GROUP}/namespaces/{{namespace}}/{plural}/{{name}}/status");
+            let paths = json!({status("records"): {"patch": {}}, status("roles"): {"patch": {}}});
+            let schemas = json!({"record": schema("Record"), "role": schema("Role")});
+            (200, json!({"paths": paths, "components": {"schemas": schemas}}))
+        }
+        LEASE_OF_POLLER | LEASE_OF_CONTROLLER => {
+            (200, json!({"spec": {"holderIdentity": "a", "renewTime": clock::wall().to_string()}}))
         }
         "/api/v1/namespaces/n" => (200, json!({"metadata": {"name": "n"}})),
         _ if path.ends_with("/records") || path.ends_with("/roles") => (200, list(&[])),
@@ -231,5 +243,43 @@ fn a_named_object_without_a_row_says_why() {
         let said =
             ended.2.lines().filter(|line| !line.contains("NEXT does not show")).collect::<Vec<_>>().join("\n") + "\n";
         assert!(ended.0 == code && said.contains(expected), "{arguments}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_program_that_is_gone_is_told_first() {
+    let start = |gone: &'static str, corrects: bool| {
+        fake_api::start(move |address| match address.split('?').next().unwrap_or_default() {
+            path if gone.contains(path) => refusal(404, "NotFound", json!({"name": "x"})),
+            path if path.ends_with("/configmaps") && corrects => {
+                let (read, url) =
+                    ("read: {http: {url: 'https://h/${self.metadata.name}'}}", "https://h/${self.metadata.name}");
+                let correct = format!("correct: {{mode: Correct, http: {{update: [{{method: PUT, url: '{url}'}}]}}}}");
+                let text = target_maps().to_string().replace(read, &format!("{read}, {correct}"));
+                (200, serde_json::from_str(&text).unwrap())
+            }
+            _ => response(address, true),
+        })
+    };
+    let poller =
+        "warning: no drift-poller holds the Lease drift-poller in namespace drift-system, so no verdict is current: ";
+    let controller = "warning: no drift-controller holds the Lease drift-controller in namespace drift-system, so ";
+    for (gone, corrects, code, expected) in [
+        ("", true, 0, None),
+        (LEASE_OF_POLLER, false, 2, Some(poller)),
+        (LEASE_OF_CONTROLLER, false, 0, None),
+        (LEASE_OF_CONTROLLER, true, 0, Some(controller)),
+    ] {
+        let (folder, _log) = start(gone, corrects);
+        let run = |words: &[&str]| ended(run_in(folder.path(), &[words, &["--kubeconfig", "kubeconfig"]].concat(), ""));
+        let (ended, _, said) = run(&["get", "-A"]);
+        let said: Vec<&str> = said.lines().filter(|line| !line.contains("short names")).collect();
+        let is_first = said.first().map(|line| expected.is_some_and(|start| line.starts_with(start)));
+        assert_eq!((ended, is_first), (code, expected.map(|_| true)), "get, {gone} {corrects}: {said:?}");
+        let (ended, _, said) = run(&["check", "--from-cluster"]);
+        let is_first = expected.map(|start| said.starts_with(start));
+        assert_eq!(is_first, expected.map(|_| true), "check, {gone} {corrects}: {said}");
+        // The API server has no ServiceAccounts.
+        assert_eq!((ended, said.contains("holds the Lease")), (2, expected.is_some()), "{gone} {corrects}: {said}");
     }
 }

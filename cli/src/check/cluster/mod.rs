@@ -12,6 +12,7 @@ use drift_kube::client::ResolvedKind;
 use drift_kube::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings};
 use drift_kube::config::documents_in;
 use drift_kube::kinds::{KindError, WrittenKinds, examine_kind, find_lossy_version, locate_served_kind};
+use drift_kube::process::clock;
 use drift_kube::process::progress::Progress;
 use drift_kube::watch::read_secret;
 use drift_language::{Destination, DocumentName, NeededSecret, Refused, Source, Target, Texts};
@@ -23,6 +24,7 @@ use crate::check::written_kinds::check_with;
 use crate::cluster::{connect, each_object};
 use crate::ending::CommandError;
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
+use crate::targets::leases::Holder;
 use crate::targets::session::Session;
 use dry_run::try_write;
 use target_findings::TargetFindings;
@@ -38,12 +40,24 @@ mod troubles;
 /// Objects between two lines of progress: a page of a list.
 const COUNTED_ALOUD: u64 = 500;
 
+/// The namespace of the programs, and the names of their Leases.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Installation<'s> {
+    pub(super) namespace: &'s str,
+    pub(super) poller_lease: &'s str,
+    pub(super) controller_lease: &'s str,
+}
+
 /// Checks the live targets of a namespace.
 ///
 /// # Errors
 /// When they cannot be read, or there are none.
-pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) -> Result<Report, CommandError> {
-    let session = Session::at(cluster, namespace, POLLER_LEASE).await?;
+pub(super) async fn check_live(
+    cluster: &KubeconfigSettings,
+    installation: Installation<'_>,
+) -> Result<Report, CommandError> {
+    let Installation { namespace, poller_lease, controller_lease } = installation;
+    let session = Session::at(cluster, namespace, poller_lease).await?;
     let texts = documents_in(&session.target_maps().await?);
     let notes = session.notes().await;
     let missing = missing_targets(namespace, &texts, &notes);
@@ -52,13 +66,28 @@ pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) ->
         return Err(no_config_map(namespace));
     }
     let mut report = check_against(&session.client, (namespace, &WrittenKinds::default()), &documents).await;
-    report.is_partial |= notes.unread.is_some();
-    let unread = notes.unread.map(|why| {
-        let message = format!("{why}: whether a target is missing is not checked");
-        Remark::of_source(&format!("lease/{POLLER_LEASE}"), &message)
-    });
-    report.extend(missing.into_iter().chain(unread));
+    report.extend(missing);
+    let of_poller = match notes.unread {
+        Some(why) => Some(format!("{why}: whether a target is missing is not checked")),
+        None => notes.vacancy,
+    };
+    let of_controller = vacancy_of_controller(&session, (&report, controller_lease)).await;
+    let said = [(poller_lease, of_poller), (controller_lease, of_controller)];
+    report.say_first(said.into_iter().filter_map(|(lease, said)| Some(of_lease(lease, &said?))));
     Ok(report)
+}
+
+fn of_lease(name: &str, message: &str) -> Remark {
+    Remark::of_source(&format!("lease/{name}"), message)
+}
+
+/// The sentence about a controller that a target needs and that holds no Lease.
+async fn vacancy_of_controller(session: &Session<'_>, (report, lease): (&Report, &str)) -> Option<String> {
+    report.targets.iter().find(|good| good.target.correct.mode.corrects())?;
+    match session.lease(lease).await {
+        Ok(found) => Holder::Controller.vacancy(found.as_ref(), (lease, session.home), clock::wall()),
+        Err(why) => Some(format!("{why}: whether a controller works is not checked")),
+    }
 }
 
 /// Reads the live target documents of a namespace.
