@@ -41,9 +41,9 @@ pub(crate) struct Collection {
 
 /// A collection and its objects.
 #[derive(Debug)]
-pub(crate) struct ListedCollection {
+pub(crate) struct ListedCollection<O = Vec<SeenObject>> {
     pub(crate) collection: Collection,
-    pub(crate) objects: Result<Vec<SeenObject>, CallError>,
+    pub(crate) objects: Result<O, CallError>,
 }
 
 /// The collections that have the objects of these kinds.
@@ -109,37 +109,47 @@ impl Collection {
     }
 
     /// Reads the objects: the named ones one by one, else in pages.
-    async fn read(&self, client: &kube::Client) -> Result<Vec<SeenObject>, CallError> {
-        let mut objects = Vec::new();
+    async fn read(&self, client: &kube::Client, mut add: impl FnMut(SeenObject)) -> Result<(), CallError> {
         let path = self.kind.path(self.namespace.as_deref());
         for name in &self.names {
-            objects.extend(get(client, &path, name).await?.map(|object| SeenObject {
+            let object = get(client, &path, name).await?.map(|object| SeenObject {
                 labels: object.pointer("/metadata/labels").cloned(),
                 object: LeanObject::prune(&object, &FieldPaths::default()),
-            }));
+            });
+            object.into_iter().for_each(&mut add);
         }
         if self.names.is_empty() {
             let namespaces = self.namespace.as_slice();
             let pages = ObjectPages::new(client, &self.kind, namespaces, FieldPaths::default());
             let mut pages = pages.selecting(&self.selector);
             while let Some(page) = pages.next_seen().await? {
-                objects.extend(page);
+                page.into_iter().for_each(&mut add);
             }
         }
-        Ok(objects)
+        Ok(())
     }
 }
 
 /// Reads the objects of these kinds. If the whole cluster may not be listed, the namespaces that targets name are.
 pub(crate) async fn list(client: &kube::Client, known: &[KnownKind], asked: &Asked<'_>) -> Vec<ListedCollection> {
-    let mut listed = read_all(client, collections(known, asked)).await;
-    let is_forbidden = |one: &&mut ListedCollection| {
+    list_into(client, (known, asked), |_, objects: &mut Vec<_>, seen| objects.push(seen)).await
+}
+
+/// Reads the objects like [`list`] and calls `add` for each, with the result of its collection and the numbers of the
+/// known kinds that may have it. Keeps no object longer than its page.
+pub(crate) async fn list_into<O: Default>(
+    client: &kube::Client,
+    (known, asked): (&[KnownKind], &Asked<'_>),
+    add: impl Fn(&[usize], &mut O, SeenObject),
+) -> Vec<ListedCollection<O>> {
+    let mut listed = read_all(client, collections(known, asked), &add).await;
+    let is_forbidden = |one: &&mut ListedCollection<O>| {
         one.collection.is_of_cluster() && one.objects.as_ref().is_err_and(|error| error.code() == Some(FORBIDDEN))
     };
     let refused = listed.iter_mut().filter(is_forbidden).map(|one| &mut one.collection);
     let smaller = in_named_namespaces((known, asked), refused);
     listed.retain(|one| !one.collection.of.is_empty());
-    listed.extend(read_all(client, smaller).await);
+    listed.extend(read_all(client, smaller, &add).await);
     listed
 }
 
@@ -187,10 +197,15 @@ fn in_named_namespaces<'c>(
     collections_of(known, asked, |number| named.contains(&number))
 }
 
-async fn read_all(client: &kube::Client, collections: Vec<Collection>) -> Vec<ListedCollection> {
+async fn read_all<O: Default>(
+    client: &kube::Client,
+    collections: Vec<Collection>,
+    add: &impl Fn(&[usize], &mut O, SeenObject),
+) -> Vec<ListedCollection<O>> {
     let read = async |collection: Collection| {
-        let objects = collection.read(client).await;
-        ListedCollection { collection, objects }
+        let mut objects = O::default();
+        let read = collection.read(client, |seen| add(&collection.of, &mut objects, seen)).await;
+        ListedCollection { objects: read.map(|()| objects), collection }
     };
     stream::iter(collections).map(read).buffered(REQUESTS_AT_ONCE).collect().await
 }
