@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use drift_api::names::{CONTROLLER_LEASE, POLLER_LEASE};
 use drift_kube::client::KubeconfigSettings;
+use drift_kube::program::settings::parse_lease_name;
 use drift_language::Target;
 use drift_language::manifests_of;
 use serde_json::Value;
@@ -21,7 +23,7 @@ use serde_json::Value;
 use crate::cluster::{HomeSettings, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use cluster::activation::wait_until_active;
-use cluster::{check_files, check_live};
+use cluster::{Installation, check_files, check_live};
 use document::documents_of;
 use files::{read_sources, read_with_neighbours};
 use rendering::{annotations, json, note, people, summary};
@@ -66,6 +68,12 @@ pub(crate) struct CheckSettings {
     timeout: Duration,
     #[command(flatten)]
     home: HomeSettings,
+    /// The poller's Lease, where it runs with another --lease-name
+    #[arg(long, requires = "from_cluster", value_name = "NAME", default_value = POLLER_LEASE, value_parser = parse_lease_name)]
+    poller_lease: String,
+    /// The controller's Lease
+    #[arg(long, requires = "from_cluster", value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
+    controller_lease: String,
     #[command(flatten)]
     cluster: KubeconfigSettings,
     /// Output format
@@ -115,11 +123,13 @@ pub(crate) fn run(settings: &CheckSettings) -> Result<ExitStatus, CommandError> 
 fn find_out(settings: &CheckSettings) -> Result<Report, CommandError> {
     let CheckSettings { paths, filenames, from_cluster, wait, timeout, home, cluster, .. } = settings;
     let namespace = &home.targets_namespace;
+    let installation =
+        Installation { namespace, poller_lease: &settings.poller_lease, controller_lease: &settings.controller_lease };
     if *wait {
-        return block_on(wait_until_active(cluster, namespace, *timeout));
+        return block_on(wait_until_active(cluster, installation, *timeout));
     }
     if *from_cluster {
-        return block_on(check_live(cluster, namespace));
+        return block_on(check_live(cluster, installation));
     }
     let (sources, without_target) = read_sources(paths.iter().chain(filenames))?;
     let kinds = written_in(&sources);

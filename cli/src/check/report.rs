@@ -115,6 +115,13 @@ impl Report {
         self.sort();
     }
 
+    /// Adds remarks about the cluster before all others: without them, what follows may be out of date.
+    pub(crate) fn say_first(&mut self, remarks: impl IntoIterator<Item = Remark>) {
+        let before = self.remarks.len();
+        self.remarks.splice(..0, remarks);
+        self.is_partial |= self.remarks.len() > before;
+    }
+
     /// Returns true if there are warnings.
     #[must_use]
     pub(crate) fn has_warnings(&self) -> bool {

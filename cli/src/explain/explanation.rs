@@ -1,6 +1,6 @@
 //! The explanation as a value, as text and as JSON.
 
-use drift_api::condition::{Condition, ConditionKind, ConditionStatus, Conditions, GenerationPlace, Placed};
+use drift_api::condition::{Condition, ConditionKind, ConditionStatus, Conditions, GenerationPlace, Placed, Tag};
 use drift_api::object::LeanObject;
 use drift_api::unwritten::Doubt;
 use drift_language::ConditionsPlace;
@@ -71,6 +71,9 @@ pub struct Explanation {
 
 /// The text of a condition that says what the verdict says.
 const THE_SAME: &str = "the same";
+
+/// The text of a failed read whose reason is the verdict's sentence.
+const IN_THE_VERDICT: &str = "the verdict says why";
 
 /// The head of a paragraph, and its lines.
 type Paragraph = (&'static str, Vec<String>);
@@ -203,6 +206,7 @@ impl Explanation {
             Shown::Failed(why) => {
                 let causes = self.poll.causes.iter().filter(|cause| *cause != why);
                 let causes = causes.map(|cause| format!("cause: {cause}"));
+                let why = if self.is_said_by_verdict(why) { IN_THE_VERDICT } else { why };
                 std::iter::once(format!("nothing that can be told: {why}")).chain(causes).collect()
             }
         };
@@ -232,6 +236,12 @@ impl Explanation {
         paragraphs.push(("tried", self.tried.map(str::to_owned).into_iter().collect()));
         paragraphs.retain(|(_, lines)| !lines.is_empty());
         paragraphs
+    }
+
+    /// Returns true if the verdict has this sentence.
+    fn is_said_by_verdict(&self, why: &str) -> bool {
+        let message = self.verdict.get("message").and_then(Value::as_str).unwrap_or_default();
+        Tag::split(message).0 == why
     }
 
     /// A condition, in brackets if the poller does not stand by it. A verdict that equals it is not printed twice.

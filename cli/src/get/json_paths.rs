@@ -1,6 +1,6 @@
 //! JSONPath for `-o jsonpath` and `--sort-by`, in kubectl's spelling: `{.items[*].name}`, `{range …}`, `{end}`.
 //!
-//! `jsonpath_rust` has the paths of RFC 9535. kubectl's own are the same, apart from the missing `$`.
+//! `jsonpath_rust` has the paths of RFC 9535. kubectl's lack the `$`, and escape a dot in a key as `\.`.
 
 use std::cmp::Ordering;
 
@@ -31,7 +31,7 @@ impl JsonPath {
             Some('.' | '[') => format!("${rest}"),
             Some(_) => format!("$.{rest}"),
         };
-        match parse_json_path(&absolute) {
+        match parse_json_path(&in_brackets(&absolute)) {
             Ok(query) => Ok(Self { text: text.to_owned(), query }),
             Err(_) => Err(format!("`{text}` is no JSONPath; write for example {{.driftObserved.since}}")),
         }
@@ -103,31 +103,119 @@ impl Template {
 
 impl Part {
     fn of(inside: &str) -> Result<Self, String> {
-        let quoted = inside.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
-        let literal = match quoted {
-            Some(text) => Some(text.to_owned()),
-            None if inside.starts_with('"') => Some(
-                serde_json::from_str(inside)
-                    .map_err(|_| format!("`{inside}` is no text: write for example \"\\n\""))?,
-            ),
-            None => None,
-        };
-        literal.map_or_else(|| JsonPath::parse(inside).map(Self::Path), |text| Ok(Self::Text(text)))
+        match inside.chars().next().filter(|first| matches!(first, '"' | '\'')) {
+            None => JsonPath::parse(inside).map(Self::Path),
+            Some(quote) => match unquoted(inside, quote) {
+                Some(text) => Ok(Self::Text(text)),
+                None => Err(format!("`{inside}` is no text: write for example \"\\n\"")),
+            },
+        }
     }
+}
+
+/// Writes the keys that RFC 9535 takes only in brackets so: those with an escape, a hyphen or a slash. In brackets and
+/// filters, quoted texts lose the backslash before a dot.
+fn in_brackets(path: &str) -> String {
+    let (mut written, mut rest, mut is_number) = (String::new(), path, false);
+    while let Some(letter) = rest.chars().next() {
+        let after = &rest[letter.len_utf8()..];
+        rest = match letter {
+            '"' | '\'' => {
+                let end = end_of_quotes(after, letter).map_or(after.len(), |end| end + letter.len_utf8());
+                written.push(letter);
+                written.push_str(&after[..end].replace("\\.", "."));
+                &after[end..]
+            }
+            '.' if !is_number => {
+                let (key, after) = key_of(after);
+                let is_descent = written.ends_with('.');
+                let is_bracketed = !is_shorthand(&key) || (key.is_empty() && after.starts_with('['));
+                written.push_str(if is_bracketed && !is_descent { "" } else { "." });
+                written.push_str(&if is_shorthand(&key) { key } else { bracketed(&key) });
+                after
+            }
+            _ => {
+                written.push(letter);
+                after
+            }
+        };
+        // The dot of a number in a filter, such as 1.5, begins no key.
+        is_number = letter.is_ascii_digit();
+    }
+    written
+}
+
+/// Returns true if a key needs no brackets.
+fn is_shorthand(key: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    key.chars().all(is_part) && !key.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// The key at the beginning of a text without its escapes, and the rest.
+fn key_of(text: &str) -> (String, &str) {
+    let (mut key, mut is_escaped) = (String::new(), false);
+    for (place, letter) in text.char_indices() {
+        match letter {
+            '\\' if !is_escaped => {
+                is_escaped = true;
+                continue;
+            }
+            _ if !is_escaped && (letter.is_whitespace() || ".,[](){}$@*?=!<>&|'\"".contains(letter)) => {
+                return (key, &text[place..]);
+            }
+            _ => key.push(letter),
+        }
+        is_escaped = false;
+    }
+    (key, "")
+}
+
+fn bracketed(key: &str) -> String {
+    format!("['{}']", key.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+/// The characters that an escape stands for, as in Go.
+const ESCAPES: [(char, char); 4] = [('n', '\n'), ('t', '\t'), ('r', '\r'), ('\\', '\\')];
+
+/// The text in quotation marks, with its escapes read; `None` if it does not end, or has an unknown escape.
+fn unquoted(quoted: &str, quote: char) -> Option<String> {
+    let inside = &quoted[quote.len_utf8()..];
+    let inside = inside.strip_suffix(quote).filter(|inside| end_of_quotes(inside, quote).is_none())?;
+    let (mut text, mut letters) = (String::new(), inside.chars());
+    while let Some(letter) = letters.next() {
+        text.push(match letter {
+            '\\' => match letters.next()? {
+                'u' => {
+                    let digits: String = letters.by_ref().take(4).collect();
+                    char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
+                }
+                escaped if escaped == quote => quote,
+                escaped => ESCAPES.iter().find(|(known, _)| *known == escaped)?.1,
+            },
+            other => other,
+        });
+    }
+    Some(text)
+}
+
+/// The place of the closing quotation mark that no backslash escapes.
+fn end_of_quotes(text: &str, quote: char) -> Option<usize> {
+    let mut is_escaped = false;
+    text.char_indices().find_map(|(place, letter)| {
+        let is_end = letter == quote && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        is_end.then_some(place)
+    })
 }
 
 /// The place of the closing brace, outside of quotation marks.
 fn end_of_braces(text: &str) -> Option<usize> {
-    let mut quote = None;
-    text.char_indices().find_map(|(place, letter)| {
-        match quote {
-            None if letter == '}' => return Some(place),
-            None if letter == '"' || letter == '\'' => quote = Some(letter),
-            Some(open) if open == letter => quote = None,
-            _ => {}
-        }
-        None
-    })
+    let place = text.find(['}', '"', '\''])?;
+    let quote = text[place..].chars().next().filter(|letter| *letter != '}');
+    let Some(quote) = quote else { return Some(place) };
+    let inside = place + quote.len_utf8();
+    let after = inside + end_of_quotes(&text[inside..], quote)? + quote.len_utf8();
+    Some(after + end_of_braces(&text[after..])?)
 }
 
 fn rendered(parts: &[Part], value: &Value) -> String {
@@ -148,14 +236,18 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// The order of two values: nothing, then numbers, then texts.
+/// The order of two values: numbers, then texts and others, then nothing.
 pub(super) fn order(one: Option<&Value>, other: Option<&Value>) -> Ordering {
     let number = |value: Option<&Value>| value.and_then(Value::as_f64);
+    let rank = |value: Option<&Value>| match value {
+        Some(Value::Number(_)) => 0,
+        None | Some(Value::Null) => 2,
+        Some(_) => 1,
+    };
     let text = |value: Option<&Value>| value.map(plain).unwrap_or_default();
-    let is_something = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
     match (number(one), number(other)) {
         (Some(one), Some(other)) => one.total_cmp(&other),
-        _ => is_something(one).cmp(&is_something(other)).then_with(|| text(one).cmp(&text(other))),
+        _ => rank(one).cmp(&rank(other)).then_with(|| text(one).cmp(&text(other))),
     }
 }
 
@@ -179,6 +271,8 @@ mod tests {
             ("x {.items[0].nothing} y", "x  y"),
             ("{.items[0]}", "{\"n\":3,\"name\":\"a\",\"paused\":true}"),
             ("{range .items[?(@.name=='}')]}{.name}{end}", ""),
+            ("{range .items[*]}{.name}{'\\n'}{end}", "a\nb\n"),
+            ("{.items[0].name}{\"\\t\\u0041\\\\\"}{'it\\'s }'}", "a\tA\\it's }"),
         ] {
             let rendered = Template::parse(template).map(|parsed| parsed.render(&value));
             assert_eq!(rendered.as_deref(), Ok(expected), "{template}");
@@ -189,17 +283,46 @@ mod tests {
             ("{end}", "{end} without a {range …} before it"),
             ("{range .items[*]}{.name}", "{range .items[*]} lacks its {end}"),
             ("{\"\\q\"}", "`\"\\q\"` is no text: write for example \"\\n\""),
+            ("{'a'b'}", "`{'a'b'}` lacks its `}`"),
+            ("{'a'b}", "`'a'b` is no text: write for example \"\\n\""),
         ] {
             assert_eq!(Template::parse(template).map(|_| ()), Err(expected.to_owned()), "{template}");
         }
     }
 
     #[test]
-    fn values_have_an_order() {
-        let values = [Value::Null, json!(2), json!(10), json!("a"), json!("b")];
+    fn keys_are_escaped_as_for_kubectl() {
+        let value = json!({"a.b/c": 1, "a": {"b": 2, "b-c": 3}, "a1": {"b": 5}, "list": [{"k.l": "x", "n": 1.5}]});
+        for (path, expected) in [
+            ("{.a\\.b/c}", "1"),
+            ("a\\.b/c", "1"),
+            ("{['a.b/c']}", "1"),
+            ("{['a\\.b/c']}", "1"),
+            ("{.['a.b/c']}", "1"),
+            ("{.a.b}", "2"),
+            ("{.a.b-c}", "3"),
+            ("{.a['b','b-c']}", "2 3"),
+            ("{..b-c}", "3"),
+            ("{..k\\.l}", "x"),
+            ("{.list[?(@.k\\.l==\"x\")].n}", "1.5"),
+            ("{.list[?(@.n>1.4)].k\\.l}", "x"),
+            ("{.list[?(@.n>1.6)].k\\.l}", ""),
+            ("{.list[*].n}", "1.5"),
+            ("{.list[0:1].n}", "1.5"),
+            ("{.a1.b}", "5"),
+        ] {
+            let rendered = Template::parse(path).map(|parsed| parsed.render(&value));
+            assert_eq!(rendered.as_deref(), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn values_have_a_total_order() {
+        let values = [json!(-1.5), json!(2), json!(10), json!("10"), json!("5x"), json!("a"), json!(true)];
+        let values: Vec<Option<&Value>> = values.iter().map(Some).chain([None]).collect();
         for (place, one) in values.iter().enumerate() {
             for (other_place, other) in values.iter().enumerate() {
-                assert_eq!(order(Some(one), Some(other)), place.cmp(&other_place), "{one} {other}");
+                assert_eq!(order(*one, *other), place.cmp(&other_place), "{one:?} {other:?}");
             }
         }
         assert_eq!(order(None, Some(&Value::Null)), Ordering::Equal);

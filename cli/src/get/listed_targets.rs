@@ -24,12 +24,14 @@ pub(super) struct ListedTargets {
     pub(super) known: Vec<KnownKind>,
     /// The kinds that were named; none for all.
     pub(super) asked: Vec<AskedObjects>,
-    /// Problems of targets.
+    /// Problems of programs and targets.
     pub(super) troubles: Vec<String>,
     /// The labels of the objects.
     pub(super) selector: LabelSelector,
     /// True if that is all that there is.
     pub(super) whole: bool,
+    /// True if no poller holds its Lease, so that no verdict is current.
+    pub(super) is_unpolled: bool,
     /// The Leases; `--watch` reads them again.
     pub(super) holds: RefCell<LeaseHolds>,
     /// Notified after each such read.

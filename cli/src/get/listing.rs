@@ -11,6 +11,7 @@ use super::rows::Row;
 use super::wanted::{Wanted, arrange};
 use crate::cluster::{get, selected_namespaces, warn};
 use crate::ending::CommandError;
+use crate::targets::KnownKind;
 use crate::targets::collections::{ListedCollection, list};
 use crate::targets::reports::ReportLists;
 use crate::targets::session::Session;
@@ -80,7 +81,9 @@ impl ListedRows {
     pub(super) fn missing(&self, listed: &ListedTargets) -> Option<CommandError> {
         listed.asked.iter().find_map(|asked| {
             let known = || asked.of.iter().filter_map(|number| listed.known.get(*number));
-            let is_meant = |row: &Row| known().any(|one| one.objects.kind == row.kind);
+            let is_of =
+                |row: &Row, one: &KnownKind| one.objects.kind == row.kind && one.objects.api_version == row.api_version;
+            let is_meant = |row: &Row| known().any(|one| is_of(row, one));
             let has_row = |name: &String| self.rows.iter().any(|row| row.name == *name && is_meant(row));
             let name = asked.asked.names.iter().find(|name| !has_row(name))?;
             Some(self.missing_error(listed, asked, name))

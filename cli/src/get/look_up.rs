@@ -12,6 +12,7 @@ use super::settings::GetSettings;
 use crate::cluster::warn;
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
+use crate::targets::leases::Holder;
 use crate::targets::session::Session;
 use crate::targets::{KnownKind, known_kinds};
 
@@ -51,13 +52,20 @@ pub(super) async fn look_up(
         }
     }
     known.retain(|one| words.is_empty() || words.iter().any(|(_, word)| word.means(&one.kind)));
+    let is_corrected = known.iter().any(|one| one.target.text().is_some_and(|target| target.correct.mode.corrects()));
+    let place = (settings.controller_lease.as_str(), session.home);
+    let uncorrected = controller.as_ref().ok().filter(|_| is_corrected);
+    let uncorrected = uncorrected.and_then(|lease| Holder::Controller.vacancy(lease.as_ref(), place, clock::wall()));
+    let is_unpolled = live.vacancy.is_some();
+    let troubles = live.vacancy.into_iter().chain(uncorrected).chain(live.troubles).collect();
     let holds = LeaseHolds::of(live.attested, controller.map_err(|_| ()), clock::wall());
     Ok(ListedTargets {
         asked: AskedObjects::among(&known, words),
         known,
-        troubles: live.troubles,
+        troubles,
         selector: settings.selector.clone().unwrap_or_default(),
         whole,
+        is_unpolled,
         holds: RefCell::new(holds.with_unwritten(live.unwritten)),
         ..ListedTargets::default()
     })

@@ -55,7 +55,7 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
         if settings.watch {
             tokio::select! {
                 watched = watch(&session.client, &listed, (namespace, wanted, &layout)) => watched?,
-                never = follow_holds(&session, settings, &listed) => never,
+                followed = follow_holds(&session, settings, &listed) => followed?,
             }
             return Ok(ExitStatus::Success);
         }
@@ -79,7 +79,7 @@ pub(crate) fn run(settings: &GetSettings) -> Result<ExitStatus, CommandError> {
         }
         print((&rows, &found), &layout)?;
         Ok(match summarise(&rows) {
-            ExitStatus::Success if !found.whole => ExitStatus::Unknown,
+            ExitStatus::Success if !found.whole || listed.is_unpolled => ExitStatus::Unknown,
             status => status,
         })
     })
@@ -90,11 +90,21 @@ fn print((rows, found): (&[Row], &ListedRows), layout: &Layout) -> Result<(), Co
     Ok(anstream::stdout().write_all(whole_list((rows, &found.troubles), layout, clock::wall()).as_bytes())?)
 }
 
-/// Reads the Leases again and again, for the rows of `--watch`. Never ends.
-async fn follow_holds(session: &Session<'_>, settings: &GetSettings, listed: &ListedTargets) {
+/// Reads the Leases again and again, for the rows of `--watch`, and warns if the poller is gone.
+///
+/// # Errors
+/// If stderr is closed.
+async fn follow_holds(
+    session: &Session<'_>,
+    settings: &GetSettings,
+    listed: &ListedTargets,
+) -> Result<(), CommandError> {
+    let mut was_unpolled = listed.is_unpolled;
     loop {
         tokio::time::sleep(READ_LEASES_EVERY).await;
         let poller = session.notes().await;
+        poller.vacancy.iter().filter(|_| !was_unpolled).try_for_each(|sentence| warn(sentence))?;
+        was_unpolled = poller.vacancy.is_some();
         let controller = session.lease(&settings.controller_lease).await.map_err(|_| ());
         let attested = poller.unread.is_none().then_some(poller.attested);
         let holds = LeaseHolds::of(attested, controller, clock::wall());

@@ -268,6 +268,6 @@ mod tests {
         let (_, text) = FollowedList::begin(&rows, &of("name", false), Timestamp::UNIX_EPOCH);
         assert_eq!(text, "proxy.g.example/web\n");
         let (_, text) = FollowedList::begin(&rows, &of("jsonpath={.name}{'\\n'}", true), Timestamp::UNIX_EPOCH);
-        assert_eq!(text, "web\\n");
+        assert_eq!(text, "web\n");
     }
 }

@@ -223,11 +223,13 @@ impl Row {
         if self.deleting { Some(DELETING.to_owned()) } else { reason().map(str::to_owned) }
     }
 
-    /// The poller's message, why the last correction is not in effect, and what holds the next one.
+    /// The poller's message, why the last correction is not in effect, and what holds the next one. A recorded hold
+    /// repeats the record, so the record is left out.
     fn message(&self) -> String {
         let observed = self.observed.as_ref().map(|observed| observed.text.as_str());
         let observed = observed.or_else(|| self.deleting.then_some(NO_VERDICT));
-        let failed = self.corrected.as_ref().and_then(|corrected| {
+        let is_held_by = |corrected: &&Corrected| self.hold.as_ref().is_some_and(|hold| hold.word == corrected.reason);
+        let failed = self.corrected.as_ref().filter(|corrected| !is_held_by(corrected)).and_then(|corrected| {
             let why = corrected.failure.as_ref().filter(|why| !why.is_empty())?;
             Some(format!("{}: {why}", corrected.reason))
         });

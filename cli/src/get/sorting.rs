@@ -30,7 +30,7 @@ impl SortKey {
         JsonPath::parse(column.map_or(text, |(_, path)| path)).map(Self)
     }
 
-    /// Sorts rows by the first value at the path. Rows without one come first, as in kubectl.
+    /// Sorts rows by the first value at the path. Rows without one come last, and equal ones keep their order.
     ///
     /// # Errors
     /// A sentence, if no row has such a field.
@@ -78,10 +78,10 @@ mod tests {
         for (key, expected) in [
             ("name", Ok("a b new")),
             ("NAME", Ok("a b new")),
-            ("since", Ok("new a b")),
-            ("{.driftObserved.reason}", Ok("new b a")),
-            (".driftObserved.reason", Ok("new b a")),
-            ("driftObserved.reason", Ok("new b a")),
+            ("since", Ok("a b new")),
+            ("{.driftObserved.reason}", Ok("b a new")),
+            (".driftObserved.reason", Ok("b a new")),
+            ("driftObserved.reason", Ok("b a new")),
             ("corrected", Ok("b a new")),
             (".target", Ok("b a new")),
             (".metadata.name", Err("--sort-by: no object has .metadata.name; write a column (namespace, name, ")),

@@ -18,8 +18,8 @@ use super::rows::Row;
 use super::wanted::{Wanted, arrange};
 use crate::cluster::selected_namespaces;
 use crate::ending::CommandError;
-use crate::targets::collections::{Collection, collections};
-use crate::targets::reports::reduced;
+use crate::targets::collections::{Collection, followed};
+use crate::targets::reports::followed_places;
 use followed_reports::FollowedReports;
 
 /// Changes that may wait to be printed: a page of a list. The watch waits then, as for any slow reader.
@@ -35,7 +35,7 @@ pub(super) async fn watch(
     (namespace, wanted, layout): (Option<&str>, Wanted, &Layout),
 ) -> Result<(), CommandError> {
     let (sender, mut changes) = mpsc::channel(WAITING_CHANGES);
-    let of_collections = collections(&listed.known, &listed.to_read(namespace));
+    let of_collections = followed(client, &listed.known, &listed.to_read(namespace)).await;
     let mut followers = Vec::new();
     for (number, one) in of_collections.iter().enumerate() {
         let place = (one.kind.clone(), one.namespace.clone());
@@ -45,7 +45,8 @@ pub(super) async fn watch(
         let namespaces = selected_namespaces(&one.objects, &one.kind, namespace)?;
         Some((&one.objects, namespaces))
     });
-    let reports: BTreeMap<usize, Option<String>> = (of_collections.len()..).zip(reduced(places)).collect();
+    let places = followed_places(client, places).await;
+    let reports: BTreeMap<usize, Option<String>> = (of_collections.len()..).zip(places).collect();
     for (number, namespace) in &reports {
         followers.push(follow_reports(client.clone(), namespace.clone(), (*number, sender.clone())).boxed());
     }

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, SeenObject};
-use drift_kube::client::{CallError, FORBIDDEN, ObjectPages, ResolvedKind};
+use drift_kube::client::{self, CALL_DEADLINE, CallError, FORBIDDEN, ObjectPages, ResolvedKind};
 use drift_language::LabelSelector;
 use futures::{StreamExt as _, stream};
+use kube::api::ListParams;
+use kube::core::Request;
+use serde_json::Value;
 
 use super::{KnownKind, REQUESTS_AT_ONCE};
 use crate::cluster::{get, selected_namespaces};
@@ -38,9 +41,9 @@ pub(crate) struct Collection {
 
 /// A collection and its objects.
 #[derive(Debug)]
-pub(crate) struct ListedCollection {
+pub(crate) struct ListedCollection<O = Vec<SeenObject>> {
     pub(crate) collection: Collection,
-    pub(crate) objects: Result<Vec<SeenObject>, CallError>,
+    pub(crate) objects: Result<O, CallError>,
 }
 
 /// The collections that have the objects of these kinds.
@@ -100,51 +103,109 @@ impl Collection {
         Some(Self { kind, namespace, of, selector, names })
     }
 
+    /// Returns true if a smaller one is possible: it has all namespaces.
+    const fn is_of_cluster(&self) -> bool {
+        self.namespace.is_none() && self.kind.namespaced
+    }
+
     /// Reads the objects: the named ones one by one, else in pages.
-    async fn read(&self, client: &kube::Client) -> Result<Vec<SeenObject>, CallError> {
-        let mut objects = Vec::new();
+    async fn read(&self, client: &kube::Client, mut add: impl FnMut(SeenObject)) -> Result<(), CallError> {
         let path = self.kind.path(self.namespace.as_deref());
         for name in &self.names {
-            objects.extend(get(client, &path, name).await?.map(|object| SeenObject {
+            let object = get(client, &path, name).await?.map(|object| SeenObject {
                 labels: object.pointer("/metadata/labels").cloned(),
                 object: LeanObject::prune(&object, &FieldPaths::default()),
-            }));
+            });
+            object.into_iter().for_each(&mut add);
         }
         if self.names.is_empty() {
             let namespaces = self.namespace.as_slice();
             let pages = ObjectPages::new(client, &self.kind, namespaces, FieldPaths::default());
             let mut pages = pages.selecting(&self.selector);
             while let Some(page) = pages.next_seen().await? {
-                objects.extend(page);
+                page.into_iter().for_each(&mut add);
             }
         }
-        Ok(objects)
+        Ok(())
     }
 }
 
 /// Reads the objects of these kinds. If the whole cluster may not be listed, the namespaces that targets name are.
 pub(crate) async fn list(client: &kube::Client, known: &[KnownKind], asked: &Asked<'_>) -> Vec<ListedCollection> {
-    let mut listed = read_all(client, collections(known, asked)).await;
-    let is_refused = |one: &&ListedCollection| {
-        let code = one.objects.as_ref().err().and_then(CallError::code);
-        code == Some(FORBIDDEN) && one.collection.namespace.is_none() && one.collection.kind.namespaced
+    list_into(client, (known, asked), |_, objects: &mut Vec<_>, seen| objects.push(seen)).await
+}
+
+/// Reads the objects like [`list`] and calls `add` for each, with the result of its collection and the numbers of the
+/// known kinds that may have it. Keeps no object longer than its page.
+pub(crate) async fn list_into<O: Default>(
+    client: &kube::Client,
+    (known, asked): (&[KnownKind], &Asked<'_>),
+    add: impl Fn(&[usize], &mut O, SeenObject),
+) -> Vec<ListedCollection<O>> {
+    let mut listed = read_all(client, collections(known, asked), &add).await;
+    let is_forbidden = |one: &&mut ListedCollection<O>| {
+        one.collection.is_of_cluster() && one.objects.as_ref().is_err_and(|error| error.code() == Some(FORBIDDEN))
     };
-    let refused: BTreeSet<usize> = listed.iter().filter(is_refused).flat_map(|one| one.collection.of.clone()).collect();
-    let names_places = |number| known.get(number).is_some_and(|one: &KnownKind| !one.objects.namespaces.is_empty());
-    let named = |number| refused.contains(&number) && names_places(number);
-    let smaller = collections_of(known, asked, named);
-    for one in listed.iter_mut().filter(|one| one.objects.is_err() && one.collection.namespace.is_none()) {
-        one.collection.of.retain(|number| !named(*number));
-    }
+    let refused = listed.iter_mut().filter(is_forbidden).map(|one| &mut one.collection);
+    let smaller = in_named_namespaces((known, asked), refused);
     listed.retain(|one| !one.collection.of.is_empty());
-    listed.extend(read_all(client, smaller).await);
+    listed.extend(read_all(client, smaller, &add).await);
     listed
 }
 
-async fn read_all(client: &kube::Client, collections: Vec<Collection>) -> Vec<ListedCollection> {
+/// Returns the collections to follow. If the whole cluster may not be listed, the namespaces that targets name are.
+pub(crate) async fn followed(client: &kube::Client, known: &[KnownKind], asked: &Asked<'_>) -> Vec<Collection> {
+    let mut whole = collections(known, asked);
+    let has_smaller =
+        |one: &&mut Collection| one.is_of_cluster() && one.of.iter().any(|number| names_namespaces(known, *number));
+    let mut refused = Vec::new();
+    for one in whole.iter_mut().filter(has_smaller) {
+        if is_refused(client, &one.kind).await {
+            refused.push(one);
+        }
+    }
+    let smaller = in_named_namespaces((known, asked), refused);
+    whole.retain(|one| !one.of.is_empty());
+    whole.extend(smaller);
+    whole
+}
+
+/// Returns true if the user may not list a kind in the whole cluster.
+pub(crate) async fn is_refused(client: &kube::Client, kind: &ResolvedKind) -> bool {
+    let Ok(request) = Request::new(kind.path(None)).list(&ListParams::default().limit(1)) else { return false };
+    let listed: Result<Value, _> = client::request(client, CALL_DEADLINE, request).await;
+    listed.is_err_and(|error| error.code() == Some(FORBIDDEN))
+}
+
+fn names_namespaces(known: &[KnownKind], number: usize) -> bool {
+    known.get(number).is_some_and(|one| !one.objects.namespaces.is_empty())
+}
+
+/// The collections in place of those of the whole cluster that may not be listed. These keep the targets without
+/// namespaces.
+fn in_named_namespaces<'c>(
+    (known, asked): (&[KnownKind], &Asked<'_>),
+    refused: impl IntoIterator<Item = &'c mut Collection>,
+) -> Vec<Collection> {
+    let mut named = BTreeSet::new();
+    for collection in refused {
+        let (of_named, others): (Vec<_>, _) =
+            collection.of.iter().copied().partition(|number| names_namespaces(known, *number));
+        named.extend(of_named);
+        collection.of = others;
+    }
+    collections_of(known, asked, |number| named.contains(&number))
+}
+
+async fn read_all<O: Default>(
+    client: &kube::Client,
+    collections: Vec<Collection>,
+    add: &impl Fn(&[usize], &mut O, SeenObject),
+) -> Vec<ListedCollection<O>> {
     let read = async |collection: Collection| {
-        let objects = collection.read(client).await;
-        ListedCollection { collection, objects }
+        let mut objects = O::default();
+        let read = collection.read(client, |seen| add(&collection.of, &mut objects, seen)).await;
+        ListedCollection { objects: read.map(|()| objects), collection }
     };
     stream::iter(collections).map(read).buffered(REQUESTS_AT_ONCE).collect().await
 }

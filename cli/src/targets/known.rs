@@ -26,6 +26,8 @@ pub(crate) struct LeaseNotes {
     pub(crate) attested_texts: BTreeMap<String, String>,
     /// Places in which targets have, or had, objects.
     pub(crate) places: Vec<NotedPlace>,
+    /// The sentence about a Lease that no poller holds.
+    pub(crate) vacancy: Option<String>,
     /// The reason for which the Lease could not be read; then the rest is empty.
     pub(crate) unread: Option<String>,
 }
@@ -54,6 +56,8 @@ pub(crate) struct LiveTargets {
     pub(crate) attested: Option<BTreeMap<String, Attestation>>,
     /// The verdicts that the poller cannot write.
     pub(crate) unwritten: UnwrittenTargets,
+    /// The sentence about a Lease that no poller holds.
+    pub(crate) vacancy: Option<String>,
 }
 
 /// The reason for which an edit of a good text may have no effect.
@@ -128,7 +132,8 @@ impl LiveTargets {
                 .map(|why| format!("{why}: targets that are active by an earlier text could not be looked for")),
         );
         let attested = notes.unread.is_none().then(|| notes.attested.clone());
-        Self { good, by_last_good, troubles, attested, unwritten: notes.unwritten.clone() }
+        let (unwritten, vacancy) = (notes.unwritten.clone(), notes.vacancy.clone());
+        Self { good, by_last_good, troubles, attested, unwritten, vacancy }
     }
 
     /// Targets that are not those of a cluster.

@@ -50,7 +50,7 @@ pub(crate) fn notes_on(lease: Option<&Value>) -> LeaseNotes {
         unwritten: unwritten(lease, clock::wall()),
         attested_texts: attested_texts(lease, clock::wall()),
         places: noted.iter().map(place).collect(),
-        unread: None,
+        ..LeaseNotes::default()
     }
 }
 

@@ -6,11 +6,12 @@ use drift_api::condition::Conditions;
 use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::{LeanObject, SeenObject};
 use drift_kube::client::{CallError, ResolvedKind};
-use drift_kube::reports::{ListedReports, ReportsUnread};
+use drift_kube::reports::{ListedReports, ReportsUnread, report_kind};
 use drift_language::{ConditionsPlace, ObjectSelection};
 use futures::{StreamExt as _, stream};
 
 use super::REQUESTS_AT_ONCE;
+use super::collections::is_refused;
 use crate::cluster::each_object;
 
 /// The lists of reports of one command. Each place is listed once, for all kinds. `None` is the whole cluster.
@@ -29,12 +30,18 @@ fn places<'a>(targets: impl Iterator<Item = (&'a ObjectSelection, Vec<String>)>)
     keeping.flat_map(of).collect()
 }
 
-/// The places to read: the whole cluster has all namespaces.
-pub(crate) fn reduced<'a>(
+/// Returns the places to follow: all namespaces if a target needs them, and those that targets name if that may not be
+/// listed.
+pub(crate) async fn followed_places<'a>(
+    client: &kube::Client,
     targets: impl Iterator<Item = (&'a ObjectSelection, Vec<String>)>,
 ) -> BTreeSet<Option<String>> {
     let places = places(targets);
-    if places.contains(&None) { BTreeSet::from([None]) } else { places }
+    let is_mixed = places.len() > 1;
+    if !places.contains(&None) || (is_mixed && is_refused(client, &report_kind()).await) {
+        return places;
+    }
+    BTreeSet::from([None])
 }
 
 impl ReportLists {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::config::{creation_times_of, documents_in, list_config_maps};
+use drift_kube::process::clock;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::core::Resource as _;
 use serde_json::Value;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use crate::cluster::{TargetsSettings, connect, get, unanswered};
 use crate::ending::CommandError;
 use crate::targets::known::{LeaseNotes, LiveTargets};
+use crate::targets::leases::Holder;
 use crate::targets::notes_on;
 
 /// A connection to the cluster, and the place of the targets in it.
@@ -74,7 +76,10 @@ impl<'s> Session<'s> {
     /// Returns the notes on the poller's Lease, or why it could not be read.
     pub(crate) async fn notes(&self) -> LeaseNotes {
         match self.poller_lease().await {
-            Ok(lease) => notes_on(lease.as_ref()),
+            Ok(lease) => {
+                let vacancy = Holder::Poller.vacancy(lease.as_ref(), (self.poller_lease, self.home), clock::wall());
+                LeaseNotes { vacancy, ..notes_on(lease.as_ref()) }
+            }
             Err(why) => LeaseNotes { unread: Some(why), ..LeaseNotes::default() },
         }
     }

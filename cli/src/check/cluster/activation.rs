@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use drift_api::names::POLLER_LEASE;
 use drift_api::object::SeenObject;
 use drift_api::unwritten::Doubt;
 use drift_kube::client::KubeconfigSettings;
@@ -21,7 +20,7 @@ use tokio::time::sleep;
 use super::first_polls::{Conclusion, FirstPolls};
 use super::proofs::{Proofs, SecretsLook};
 use super::troubles::missing_targets;
-use super::{check_against, documents_of_maps, no_config_map};
+use super::{Installation, check_against, documents_of_maps, no_config_map, of_lease};
 use crate::check::document::{Document, Severity};
 use crate::check::report::{Report, Waited, check};
 use crate::cluster::kind_of;
@@ -48,10 +47,10 @@ const HINT: &str = "if nothing else is reported here, see the Events of its Conf
 /// When the targets cannot be read, or there are none.
 pub(in crate::check) async fn wait_until_active(
     cluster: &KubeconfigSettings,
-    namespace: &str,
+    Installation { namespace, poller_lease, .. }: Installation<'_>,
     timeout: Duration,
 ) -> Result<Report, CommandError> {
-    let (session, end) = (Session::at(cluster, namespace, POLLER_LEASE).await?, clock::now() + timeout);
+    let (session, end) = (Session::at(cluster, namespace, poller_lease).await?, clock::now() + timeout);
     let mut proofs = Proofs::default();
     loop {
         // A call that fails may succeed later: the API server may restart.
@@ -64,7 +63,7 @@ pub(in crate::check) async fn wait_until_active(
             let missing = missing_targets(namespace, &texts, &notes);
             let documents = documents_of_maps(texts);
             let mut report = check(&documents);
-            let inactive = inactive(&report, &notes);
+            let inactive = inactive(&report, (&notes, poller_lease));
             if report.is_bad() {
                 report.extend(missing);
                 return Ok(report);
@@ -82,6 +81,7 @@ pub(in crate::check) async fn wait_until_active(
                 report = check_against(&session.client, (namespace, &WrittenKinds::default()), &documents).await;
                 blame(&mut report, &documents, (inactive, notes.unread.is_some()));
                 report.extend(missing);
+                report.say_first(notes.vacancy.map(|said| of_lease(poller_lease, &said)));
                 return Ok(report);
             }
         }
@@ -173,7 +173,7 @@ async fn first_polls(client: &kube::Client, target: &Target, notes: &LeaseNotes)
 }
 
 /// Returns the good targets that are not active, each with the reason.
-fn inactive(report: &Report, notes: &LeaseNotes) -> Vec<(Arc<Target>, String)> {
+fn inactive(report: &Report, (notes, poller_lease): (&LeaseNotes, &str)) -> Vec<(Arc<Target>, String)> {
     let reason = |target: &Target| {
         if let Some(why) = &notes.unread {
             return Some(why.clone());
@@ -183,7 +183,7 @@ fn inactive(report: &Report, notes: &LeaseNotes) -> Vec<(Arc<Target>, String)> {
         match attestation.map(|attestation| is_of_text && attestation.hash == target.verdict_hash) {
             Some(true) => None,
             Some(false) => Some("drift-poller still uses an earlier text of it".to_owned()),
-            None => Some(format!("drift-poller does not attest it on the Lease {POLLER_LEASE}")),
+            None => Some(format!("drift-poller does not attest it on the Lease {poller_lease}")),
         }
     };
     let targets = report.targets.iter().map(|good| &good.target);
@@ -237,10 +237,10 @@ mod tests {
                 Some("drift-poller still uses an earlier text of it"),
             ),
             (attested("other"), Some("drift-poller still uses an earlier text of it")),
-            (LeaseNotes::default(), Some("drift-poller does not attest it on the Lease drift-poller")),
+            (LeaseNotes::default(), Some("drift-poller does not attest it on the Lease l")),
             (unread, Some("no right")),
         ] {
-            let reasons: Vec<_> = inactive(&report, &notes).into_iter().map(|(_, reason)| reason).collect();
+            let reasons: Vec<_> = inactive(&report, (&notes, "l")).into_iter().map(|(_, reason)| reason).collect();
             assert_eq!(reasons.first().map(String::as_str), expected);
         }
     }

@@ -10,7 +10,7 @@ use drift_api::object::field_paths::FieldPaths;
 use drift_api::object::report::SeenReport;
 use drift_api::object::status_patch::condition_patch;
 use drift_kube::client::ResolvedKind;
-use drift_kube::client::{CallError, ObjectClient, ObjectPages, WriteError};
+use drift_kube::client::{CallError, ObjectClient, WriteError};
 use drift_kube::kinds::{KindError, locate_served_kind, lost_field};
 use drift_kube::process::clock;
 use drift_kube::reports::{ReportClient, ReportsUnread, report_kind};
@@ -23,8 +23,9 @@ use crate::check::document::Severity;
 use crate::cluster::get;
 use drift_kube::client::FORBIDDEN;
 
-/// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come between often.
-const TRIES: u32 = 5;
+/// How often it is tried where other writers are faster: each look takes milliseconds, so several of them do not come
+/// between often. Each try takes another object, as far as there are others.
+pub(super) const TRIES: usize = 5;
 
 /// The statuses of internal failures, and of webhooks without support of dry runs.
 const NOT_OF_THE_WRITE: [u16; 2] = [400, 500];
@@ -50,24 +51,31 @@ enum Failure {
 pub(super) async fn try_write(
     client: &kube::Client,
     (target, kind): (&Target, &ResolvedKind),
+    candidates: &[LeanObject],
     found: &mut TargetFindings,
 ) {
     if target.objects.keeps_reports() {
-        return try_report(client, (target, kind), found).await;
+        return try_report(client, kind, candidates.first(), found).await;
     }
-    for tries_left in (0..TRIES).rev() {
-        let fields = FieldPaths::default().with_generation_in(found.generation_place);
-        let object = match first_object(client, target, kind, fields).await {
-            Ok(Some(object)) => object,
-            Ok(None) => return,
-            Err(error) => return found.unasked(&question(kind), error),
-        };
-        let sent = trial_condition(&object, &clock::wall_seconds());
-        let place = format!("tried on {}, without changing it", object.id);
-        let before = match read_whole(client, found.stored.as_ref().unwrap_or(kind), &object).await {
-            Ok(Some(before)) => before,
+    let fields = FieldPaths::default().with_generation_in(found.generation_place);
+    for (candidate, tries_left) in candidates.iter().cycle().zip((0..TRIES).rev()) {
+        let whole = match read_whole(client, kind, candidate).await {
+            Ok(Some(whole)) => whole,
             Ok(None) if tries_left > 0 => continue,
             Ok(None) => return found.unasked(&question(kind), WriteError::Moved),
+            Err(error) => return found.unasked(&question(kind), error),
+        };
+        let object = LeanObject::prune(&whole, &fields);
+        let sent = trial_condition(&object, &clock::wall_seconds());
+        let place = format!("tried on {}, without changing it", object.id);
+        let before = match &found.stored {
+            None => Ok(Some(whole)),
+            Some(stored) => read_whole(client, stored, candidate).await,
+        };
+        let before = match before {
+            Ok(Some(before)) if is_same_version(&before, &object) => before,
+            Ok(_) if tries_left > 0 => continue,
+            Ok(_) => return found.unasked(&question(kind), WriteError::Moved),
             Err(error) => return found.unasked(&question(kind), error),
         };
         match try_once(client, kind, (&object, &sent)).await {
@@ -101,7 +109,12 @@ pub(super) async fn try_write(
 const TRIED_FOR: &str = "";
 
 /// Tries to create the report of one of the target's objects. Without objects only the kind of reports is looked for.
-async fn try_report(client: &kube::Client, (target, kind): (&Target, &ResolvedKind), found: &mut TargetFindings) {
+async fn try_report(
+    client: &kube::Client,
+    kind: &ResolvedKind,
+    candidate: Option<&LeanObject>,
+    found: &mut TargetFindings,
+) {
     let (reports, question) = (report_kind(), format!("whether the reports of {} are kept", kind.resource.plural));
     let served = locate_served_kind(client, &reports.resource.group, REPORT_KIND, std::iter::once(REPORT_API_VERSION));
     match served.await {
@@ -109,11 +122,7 @@ async fn try_report(client: &kube::Client, (target, kind): (&Target, &ResolvedKi
         Err(KindError::Missing { .. }) => return found.error(ReportsUnread::NotInstalled.to_string()),
         Err(error) => return found.unasked(&question, error),
     }
-    let object = match first_object(client, target, kind, FieldPaths::default()).await {
-        Ok(Some(object)) => object.with_report(SeenReport::absent(None)),
-        Ok(None) => return,
-        Err(error) => return found.unasked(&question, error),
-    };
+    let Some(object) = candidate.map(|object| object.clone().with_report(SeenReport::absent(None))) else { return };
     let sent = trial_condition(&object, &clock::wall_seconds());
     let patch = condition_patch(&object, None, &sent, &StatusFields::NONE);
     let writer = ReportClient::new(ObjectClient::new(client.clone(), PERSON_MANAGER), TRIED_FOR);
@@ -141,16 +150,18 @@ fn is_of_accepted_report(error: &CallError) -> bool {
     is_by_policy || (status.code == 409 && status.reason == "AlreadyExists")
 }
 
-/// The whole object as it is stored. `None` if it is not in the state that was listed.
+/// The whole object in this version of its kind. `None` if it is not there any more.
 async fn read_whole(
     client: &kube::Client,
     kind: &ResolvedKind,
     listed: &LeanObject,
 ) -> Result<Option<Value>, CallError> {
-    let path = kind.path(listed.id.namespace.as_deref());
-    let found = get(client, &path, &listed.id.name).await?;
-    let version = listed.resource_version.to_string();
-    Ok(found.filter(|found| found["metadata"]["resourceVersion"] == version))
+    get(client, &kind.path(listed.id.namespace.as_deref()), &listed.id.name).await
+}
+
+/// Returns true if nobody wrote the object between two reads.
+fn is_same_version(whole: &Value, object: &LeanObject) -> bool {
+    whole["metadata"]["resourceVersion"] == object.resource_version.to_string()
 }
 
 fn question(kind: &ResolvedKind) -> String {
@@ -185,26 +196,6 @@ fn is_by_admission(error: &CallError) -> bool {
     let is_of_user = said.contains(" is forbidden: User ");
     !is_of_user
         && [" denied the request", " denied request: ", " is forbidden: "].iter().any(|words| said.contains(words))
-}
-
-/// One that the target selects and that is not being deleted.
-async fn first_object(
-    client: &kube::Client,
-    target: &Target,
-    kind: &ResolvedKind,
-    fields: FieldPaths,
-) -> Result<Option<LeanObject>, CallError> {
-    let pages = ObjectPages::new(client, kind, &target.objects.namespaces, fields);
-    let mut pages = pages.selecting(&target.objects.label_selector.to_string());
-    while let Some(page) = pages.next_seen().await? {
-        let mut selected = page.into_iter().filter(|seen| {
-            !seen.object.deleting && target.objects.selects(seen.object.id.namespace.as_deref(), seen.labels.as_ref())
-        });
-        if let Some(seen) = selected.next() {
-            return Ok(Some(seen.object));
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]

@@ -2,16 +2,16 @@
 //! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use drift_api::names::{CONTROLLER_MANAGER, POLLER_LEASE, POLLER_MANAGER, TARGETS_LABEL, TRUE};
-use drift_api::object::SeenObject;
-use drift_api::object::field_paths::FieldPaths;
 use drift_kube::access::missing::rules;
 use drift_kube::access::{Account, Right, missing_rights_of};
 use drift_kube::client::ResolvedKind;
 use drift_kube::client::{self, CALL_DEADLINE, CallError, KubeconfigSettings};
 use drift_kube::config::documents_in;
 use drift_kube::kinds::{KindError, WrittenKinds, examine_kind, find_lossy_version, locate_served_kind};
+use drift_kube::process::clock;
 use drift_kube::process::progress::Progress;
 use drift_kube::watch::read_secret;
 use drift_language::{Destination, DocumentName, NeededSecret, Refused, Source, Target, Texts};
@@ -20,11 +20,15 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use crate::check::document::{Document, Remark, Severity, Source as Text};
 use crate::check::report::{Rate, Report, check, check_without};
 use crate::check::written_kinds::check_with;
-use crate::cluster::{connect, each_object};
+use crate::cluster::connect;
 use crate::ending::CommandError;
 use crate::kinds::needs::{TargetKinds, controller_needs, poller_needs};
+use crate::targets::KnownKind;
+use crate::targets::known::KnownTarget;
+use crate::targets::leases::Holder;
 use crate::targets::session::Session;
 use dry_run::try_write;
+use selected_objects::{SelectedObjects, select};
 use target_findings::TargetFindings;
 use troubles::{missing_targets, rate_trouble, scope_changes, secret_doubt, secret_trouble};
 
@@ -32,18 +36,28 @@ pub(super) mod activation;
 mod dry_run;
 mod first_polls;
 mod proofs;
+mod selected_objects;
 mod target_findings;
 mod troubles;
 
-/// Objects between two lines of progress: a page of a list.
-const COUNTED_ALOUD: u64 = 500;
+/// The namespace of the programs, and the names of their Leases.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Installation<'s> {
+    pub(super) namespace: &'s str,
+    pub(super) poller_lease: &'s str,
+    pub(super) controller_lease: &'s str,
+}
 
 /// Checks the live targets of a namespace.
 ///
 /// # Errors
 /// When they cannot be read, or there are none.
-pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) -> Result<Report, CommandError> {
-    let session = Session::at(cluster, namespace, POLLER_LEASE).await?;
+pub(super) async fn check_live(
+    cluster: &KubeconfigSettings,
+    installation: Installation<'_>,
+) -> Result<Report, CommandError> {
+    let Installation { namespace, poller_lease, controller_lease } = installation;
+    let session = Session::at(cluster, namespace, poller_lease).await?;
     let texts = documents_in(&session.target_maps().await?);
     let notes = session.notes().await;
     let missing = missing_targets(namespace, &texts, &notes);
@@ -52,13 +66,28 @@ pub(super) async fn check_live(cluster: &KubeconfigSettings, namespace: &str) ->
         return Err(no_config_map(namespace));
     }
     let mut report = check_against(&session.client, (namespace, &WrittenKinds::default()), &documents).await;
-    report.is_partial |= notes.unread.is_some();
-    let unread = notes.unread.map(|why| {
-        let message = format!("{why}: whether a target is missing is not checked");
-        Remark::of_source(&format!("lease/{POLLER_LEASE}"), &message)
-    });
-    report.extend(missing.into_iter().chain(unread));
+    report.extend(missing);
+    let of_poller = match notes.unread {
+        Some(why) => Some(format!("{why}: whether a target is missing is not checked")),
+        None => notes.vacancy,
+    };
+    let of_controller = vacancy_of_controller(&session, (&report, controller_lease)).await;
+    let said = [(poller_lease, of_poller), (controller_lease, of_controller)];
+    report.say_first(said.into_iter().filter_map(|(lease, said)| Some(of_lease(lease, &said?))));
     Ok(report)
+}
+
+fn of_lease(name: &str, message: &str) -> Remark {
+    Remark::of_source(&format!("lease/{name}"), message)
+}
+
+/// The sentence about a controller that a target needs and that holds no Lease.
+async fn vacancy_of_controller(session: &Session<'_>, (report, lease): (&Report, &str)) -> Option<String> {
+    report.targets.iter().find(|good| good.target.correct.mode.corrects())?;
+    match session.lease(lease).await {
+        Ok(found) => Holder::Controller.vacancy(found.as_ref(), (lease, session.home), clock::wall()),
+        Err(why) => Some(format!("{why}: whether a controller works is not checked")),
+    }
 }
 
 /// Reads the live target documents of a namespace.
@@ -116,74 +145,92 @@ async fn silence(client: &kube::Client) -> Option<CallError> {
     answer.err().filter(CallError::is_silence)
 }
 
+/// A target, its kind and the findings so far.
+struct Examined {
+    target: Arc<Target>,
+    /// The kind, and whether the target can work with it.
+    kind: Option<(ResolvedKind, bool)>,
+    found: TargetFindings,
+}
+
 async fn check_against(client: &kube::Client, place: (&str, &WrittenKinds), documents: &[Document]) -> Report {
-    let mut refused = Refused::new();
-    let mut found = Vec::new();
     let (targets, mut progress) = (check(documents).targets, Progress::begin());
+    let mut examined = Vec::new();
     for (number, good) in targets.iter().enumerate() {
-        let told = format!("checking target {} of {}, {}", number + 1, targets.len(), good.target.name);
-        progress.tell(&told);
+        progress.tell(&format!("reading the kind of target {} of {}, {}", number + 1, targets.len(), good.target.name));
         let Some(document) = Document::find(documents, &good.target.document) else { continue };
-        let seen = examine(client, place, (&good.target, &document.text), |objects| {
-            progress.tell(&format!("{told}: {objects} objects"));
-        });
-        let seen = seen.await;
-        if !seen.unknown.is_empty() {
-            refused.insert(good.target.document.clone(), seen.unknown.clone());
+        let (target, mut found) = (good.target.clone(), TargetFindings::default());
+        find_secrets(client, place.0, &target, &mut found).await;
+        let kind = find_kind(client, place.1, (&target, &document.text), &mut found).await;
+        examined.push(Examined { target, kind, found });
+    }
+    let known: Vec<KnownKind> = examined.iter().filter_map(Examined::known).collect();
+    let selected = select(client, &known, |objects| progress.tell(&format!("listing objects: {objects}"))).await;
+    let mut selected: BTreeMap<_, _> = known.iter().map(|one| one.target.name()).zip(selected).collect();
+    for (number, one) in examined.iter_mut().enumerate() {
+        let name = &*one.target.name;
+        progress.tell(&format!("checking target {} of {}, {name}", number + 1, targets.len()));
+        if let Some(selected) = selected.remove(name) {
+            one.look_at_objects(client, place.0, selected).await;
         }
-        found.push((good.target.clone(), seen));
     }
     progress.clear();
+    let is_unfit = |one: &&Examined| !one.found.unknown.is_empty();
+    let unfit = examined.iter().filter(is_unfit);
+    let refused: Refused = unfit.map(|one| (one.target.document.clone(), one.found.unknown.clone())).collect();
     let mut report = check_without(documents, &refused);
-    for (target, seen) in found {
+    for Examined { target, found, .. } in examined {
         let Some(document) = Document::find(documents, &target.document) else { continue };
-        seen.said.into_iter().for_each(|(severity, message)| report.say(document, severity, message));
-        report.say_types(document, seen.mistakes);
-        for (name, said) in seen.secrets {
+        found.said.into_iter().for_each(|(severity, message)| report.say(document, severity, message));
+        report.say_types(document, found.mistakes);
+        for (name, said) in found.secrets {
             report.say_of_secret(document, &name, said);
         }
-        report.is_partial |= seen.is_partial;
-        report.note(&target.name, (seen.objects, seen.untried));
+        report.is_partial |= found.is_partial;
+        report.note(&target.name, (found.objects, found.untried));
     }
     report
 }
 
-/// Calls `count` from time to time with the number of objects seen.
-async fn examine(
-    client: &kube::Client,
-    (namespace, written): (&str, &WrittenKinds),
-    (target, text): (&Target, &str),
-    mut count: impl FnMut(u64),
-) -> TargetFindings {
-    let mut found = TargetFindings::default();
-    find_secrets(client, namespace, target, &mut found).await;
-    let Some((kind, is_usable)) = find_kind(client, written, (target, text), &mut found).await else { return found };
-    try_write(client, (target, &kind), &mut found).await;
-    if !is_usable {
-        return found;
+impl Examined {
+    fn known(&self) -> Option<KnownKind> {
+        let (kind, _) = self.kind.clone()?;
+        let (target, objects) = (KnownTarget::Text(self.target.clone()), self.target.objects.clone());
+        Some(KnownKind { target, objects, kind })
     }
-    let read = find_read_kind(client, target, &mut found).await;
-    let kinds = TargetKinds { objects: &kind, read: read.as_ref() };
-    find_rights(client, namespace, (target, &kinds), &mut found).await;
-    let (mut objects, mut claims) = (0, BTreeMap::new());
-    let place = (None, FieldPaths::default());
-    let look = |seen: &SeenObject| {
-        objects += 1;
-        if let Some(scope) = seen.object.conditions.correction_status().owned().and_then(|owned| owned.scope) {
-            *claims.entry(scope).or_insert(0) += 1;
+
+    /// Tries a write on one of the selected objects. If the target can work with its kind, finds missing rights and
+    /// counts requests.
+    async fn look_at_objects(
+        &mut self,
+        client: &kube::Client,
+        namespace: &str,
+        selected: Result<SelectedObjects, String>,
+    ) {
+        let Self { target, kind: Some((kind, is_usable)), found } = self else { return };
+        let selected = match selected {
+            Ok(selected) => {
+                try_write(client, (&*target, &*kind), &selected.candidates, found).await;
+                Some(selected)
+            }
+            Err(error) => {
+                found.unasked(&format!("how many {} there are", kind.resource.plural), error);
+                None
+            }
+        };
+        if !*is_usable {
+            return;
         }
-        if objects % COUNTED_ALOUD == 0 {
-            count(objects);
+        let read = find_read_kind(client, target, found).await;
+        let kinds = TargetKinds { objects: &*kind, read: read.as_ref() };
+        find_rights(client, namespace, (&*target, &kinds), found).await;
+        if let Some(SelectedObjects { count, claims, .. }) = selected {
+            found.objects = Some(count);
+            let rates = Rate::of(target, count);
+            let doubts = scope_changes(target, &claims).into_iter().chain(rate_trouble(target, &rates));
+            found.said.extend(doubts.map(|message| (Severity::Warning, message)));
         }
-    };
-    match each_object(client, (&target.objects, &kind), place, look).await {
-        Ok(()) => found.objects = Some(objects),
-        Err(error) => found.unasked(&format!("how many {} there are", kind.resource.plural), error),
     }
-    found.said.extend(scope_changes(target, &claims).into_iter().map(|message| (Severity::Warning, message)));
-    let rates = found.objects.map(|objects| Rate::of(target, objects)).unwrap_or_default();
-    found.said.extend(rate_trouble(target, &rates).map(|message| (Severity::Warning, message)));
-    found
 }
 
 /// The kind, and whether the target can work with it.

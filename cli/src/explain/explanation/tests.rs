@@ -96,6 +96,17 @@ fn a_verdict_that_stands_is_said_once() {
 }
 
 #[test]
+fn a_failure_that_the_verdict_says_is_said_once() {
+    for (why, expected) in [("x", "the verdict says why"), ("y", "y")] {
+        let mut told = explanation(&[], Shown::Failed(why.to_owned()));
+        told.verdict["message"] = json!("x [desired 2f0effaa9ac007e4]");
+        let line =
+            format!("observed    nothing that can be told: {expected}\n            cause: no connection: refused\n");
+        assert!(told.text(None).contains(&line), "{}", told.text(None));
+    }
+}
+
+#[test]
 fn a_condition_that_the_poller_does_not_stand_by_is_in_brackets() {
     let mut told = explanation(&[], Shown::Absent).with_doubt(Some(Doubt::Unattested));
     let stands =

@@ -266,6 +266,22 @@ fn a_wide_row_says_why_a_correction_failed() {
 }
 
 #[test]
+fn a_recorded_hold_is_printed_once() {
+    let now = "2026-01-01T00:03:20Z".parse().unwrap();
+    let mut conditions = observed("True", "FieldsDiffer", "x [correction 4]");
+    let record = json!({"type": "driftCorrected", "status": "False", "reason": "AttemptsExhausted",
+        "message": "correction 4, owns \"w\": in vain [scope 3f2a9c71]"});
+    conditions.as_array_mut().unwrap().push(record);
+    for (word, sentence, expected) in [
+        ("AttemptsExhausted", "in vain", "x; held: in vain (AttemptsExhausted)"),
+        ("Delayed", "it waits", "x; AttemptsExhausted: in vain; held: it waits (Delayed)"),
+    ] {
+        let row = Row { hold: Some(Hold::of(word, sentence)), ..row("web", &conditions) };
+        assert_eq!(row.cells(now, true)[9], expected);
+    }
+}
+
+#[test]
 fn a_paused_row_says_why() {
     let object =
         json!({"metadata": {"name": "web", "namespace": "n", "annotations": {"driftpoller.dev/paused": "CHG-4711"}}});

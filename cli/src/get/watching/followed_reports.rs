@@ -94,7 +94,7 @@ impl FollowedReports {
         let namespace = seen.object.id.namespace.as_deref();
         let is_its =
             |collection: &&Collection| collection.namespace.is_none() || collection.namespace.as_deref() == namespace;
-        let known = self.collections.values().find(is_its).and_then(|collection| collection.known.as_ref());
+        let known = self.collections.values().filter(is_its).find_map(|collection| collection.known.as_ref());
         with_its_conditions((&one.objects, &one.kind), known, seen.clone())
     }
 }
