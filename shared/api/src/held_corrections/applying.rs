@@ -25,10 +25,15 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// The word if no controller works.
+    pub const NO_CONTROLLER: &str = "NoController";
+    /// The cause of [`Self::NO_CONTROLLER`].
+    pub const NO_CONTROLLER_CAUSE: &str = "no controller holds its Lease at the moment";
+
     /// No controller works.
     #[must_use]
     pub fn no_controller() -> Self {
-        Self::of("NoController", "no controller holds its Lease at the moment")
+        Self::of(Self::NO_CONTROLLER, Self::NO_CONTROLLER_CAUSE)
     }
 
     /// The list has no room for all held objects.

@@ -223,7 +223,7 @@ fn holds_divide_groups_and_are_counted() {
         .collect();
     assert_eq!(
         keys,
-        ["1 /a BreakerOpen CorrectionFailed", "1 /a BreakerOpen ", "1 /a BreakerOpen+Delayed "],
+        ["1 /a BreakerOpen ", "1 /a BreakerOpen CorrectionFailed", "1 /a BreakerOpen+Delayed "],
         "{:#?}",
         all.groups
     );
