@@ -37,7 +37,9 @@ impl Target {
     fn hold_by_record(&self, object: &LeanObject, (why, record): (Held, Option<&str>), now: Timestamp) -> Hold {
         let said = record.unwrap_or(why.cause());
         match why {
-            Held::OutsideWindow => self.correct.window_hold(object, now).unwrap_or_else(|| Hold::from(why)),
+            Held::OutsideWindow | Held::OutsideDeletionWindow => {
+                self.correct.window_hold(object, now).unwrap_or_else(|| Hold::from(why))
+            }
             Held::Suspended => Hold::by(why, &self.suspension(object), ""),
             Held::Paused => Hold::by(why, why.cause(), object.pause_reason().unwrap_or_default()),
             Held::NotAllowed => Hold::by(why, why.cause(), &self.unmet(object)),

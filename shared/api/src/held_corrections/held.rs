@@ -115,6 +115,9 @@ words! {
     /// The target's windows are closed.
     OutsideWindow =>
         "the windows of the target are closed";
+    /// The target's windows for deletions are closed.
+    OutsideDeletionWindow =>
+        "the windows of the target for deletions are closed";
     /// The read shows no resource of the target, and another create waits to be found.
     ReadUnproved =>
         "no poll shows the resource of any object of the target, so one create is open at a time; the others follow once a poll \
