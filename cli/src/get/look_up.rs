@@ -4,14 +4,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use drift_kube::process::clock;
+use drift_poller::engine::object::overview::LeaseHolds;
 
 use super::asked::AskedKind;
-use super::held::LeaseHolds;
 use super::listed_targets::{AskedObjects, ListedTargets};
 use super::settings::GetSettings;
 use crate::cluster::warn;
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
+use crate::targets::leases::controller_holds;
 use crate::targets::session::Session;
 use crate::targets::{KnownKind, known_kinds};
 
@@ -51,14 +52,15 @@ pub(super) async fn look_up(
         }
     }
     known.retain(|one| words.is_empty() || words.iter().any(|(_, word)| word.means(&one.kind)));
-    let holds = LeaseHolds::of(live.attested, controller.map_err(|_| ()), clock::wall());
+    let controller = controller_holds(&controller, clock::wall());
+    let holds = LeaseHolds { attested: live.attested, unwritten: live.unwritten, controller };
     Ok(ListedTargets {
         asked: AskedObjects::among(&known, words),
         known,
         troubles: live.troubles,
         selector: settings.selector.clone().unwrap_or_default(),
         whole,
-        holds: RefCell::new(holds.with_unwritten(live.unwritten)),
+        holds: RefCell::new(holds),
         ..ListedTargets::default()
     })
 }

@@ -41,7 +41,7 @@ pub use document::parse_document;
 pub use document::places::Places;
 pub use document::suspension::{Edited, NotEditable, set_suspend};
 pub use hints::{HintSource, HintedIdentities, ListenHints, WebhookHints};
-pub use holds::EXISTS_ALREADY;
+pub use holds::SUSPENDED_ALONE;
 pub use json_schema::{annotated_target, json_schema};
 pub use network::{Network, NetworkError};
 pub use read::{Read, ReadLimits};

@@ -129,16 +129,16 @@ impl TargetLine {
     pub(super) fn new(target: &Target, holds: &LeaseHolds, overview: Option<TargetOverview>) -> Self {
         let known = holds.of_target(target);
         // A target without an answer is silent, and nothing is known of its attestation either.
-        let held = if overview.is_some() { known.whole } else { Vec::new() };
+        let held = if overview.is_some() { known.whole() } else { Vec::new() };
         Self {
             name: target.name.clone(),
             api_version: target.objects.api_version.clone(),
             kind: target.objects.kind.clone(),
             interval: target.interval,
             mode: if target.suspend { "suspended" } else { target.correct.mode.as_str() },
-            attested: holds.attested.contains_key(&target.name),
+            attested: holds.is_attested(&target.name),
             held,
-            listed: known.listed,
+            listed: known.listed(),
             overview,
         }
     }

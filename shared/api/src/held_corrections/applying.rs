@@ -45,14 +45,19 @@ impl Hold {
     /// The poller's Lease does not list the target.
     #[must_use]
     pub fn target_not_attested() -> Self {
-        Self::by(Held::NotAttested, "the poller does not attest the target at the moment", "its Lease does not list it")
+        Self::not_attested("its Lease does not list the target at the moment")
     }
 
     /// The poller's Lease excepts the object from what it attests.
     #[must_use]
     pub fn object_not_attested() -> Self {
-        let sentence = "the poller could not renew its verdict on this object and does not attest it";
-        Self::by(Held::NotAttested, sentence, "")
+        Self::not_attested("it could not renew its verdict on this object")
+    }
+
+    /// The poller does not attest the verdict, for this reason.
+    #[must_use]
+    pub fn not_attested(because: &str) -> Self {
+        Self::by(Held::NotAttested, Held::NotAttested.cause(), because)
     }
 
     /// A hold without a time, with what is known beyond its sentence.
