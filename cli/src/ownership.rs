@@ -3,9 +3,6 @@
 use drift_api::condition::{CorrectedReason, CorrectionStatus};
 use drift_api::identity::{Holders, ObjectRef};
 
-/// The name of another object where the record tells none.
-const ANOTHER_OBJECT: &str = "another object";
-
 /// Another object's claim that keeps an object from its external resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dispute {
@@ -39,7 +36,7 @@ impl Dispute {
 
 /// The first of the holders, as tables show it.
 fn first_without_group(holders: &Holders) -> String {
-    let Some(ObjectRef { namespace, name, .. }) = holders.named.first() else { return ANOTHER_OBJECT.to_owned() };
+    let Some(ObjectRef { namespace, name, .. }) = holders.named.first() else { return Holders::UNNAMED.to_owned() };
     let (kind, _) = holders.named[0].kind_and_group();
     namespace.as_ref().map_or_else(|| format!("{kind} {name}"), |namespace| format!("{kind} {namespace}/{name}"))
 }

@@ -284,7 +284,7 @@ async fn suspend_and_unsuspend(world: &World, target: &str) -> Result<()> {
     let held =
         world.run_command(&[&["explain", "proxy/web", "-n", world.objects_namespace()], &place[..]].concat()).await?;
     let expected = format!(
-        "held        the target is suspended: no polls and no corrections until `kubectl drift unsuspend {target}`"
+        "held        the target is suspended (Suspended): no polls and no corrections until `kubectl drift unsuspend {target}`"
     );
     ensure!(held.code == 2 && held.output.contains(&expected), "{held:?}");
     let unsuspend = brake(&["unsuspend", target]).await?;

@@ -3,12 +3,12 @@
 use drift_api::condition::{ConditionStatus, StatusFields, Verdict};
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::ObjectView;
-use drift_api::unwritten::Doubt;
 use drift_language::{Action, Target};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::targets::leases::{attestations, unwritten};
+use crate::targets::leases::{attestations, controller_holds, unwritten};
+use drift_poller::engine::object::overview::LeaseHolds;
 
 /// One object with its target and its verdict.
 #[derive(Clone, Copy, Debug)]
@@ -57,11 +57,14 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// Returns what the poller's Lease says against the condition of an object of a target.
-    pub(crate) fn doubt_of(&self, target: &str, object: &LeanObject, now: Timestamp) -> Option<Doubt> {
-        let lease = self.poller.as_ref().ok()?.as_ref();
-        let attested = attestations(lease, now)?;
-        Doubt::of(&object.id, attested.get(target), unwritten(lease, now).get(target)).filter(|_| !object.deleting)
+    /// Returns what holds objects by the Leases.
+    pub(crate) fn holds(&self, now: Timestamp) -> LeaseHolds {
+        let poller = self.poller.as_ref().ok().map(Option::as_ref);
+        LeaseHolds {
+            attested: poller.map(|lease| attestations(lease, now).unwrap_or_default()),
+            unwritten: poller.map(|lease| unwritten(lease, now)).unwrap_or_default(),
+            controller: controller_holds(&self.controller, now),
+        }
     }
 }
 

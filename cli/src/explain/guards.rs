@@ -19,14 +19,14 @@ use jiff::Timestamp;
 use super::facts::Facts;
 
 /// Returns every guard that would hold the object with the verdict of just now, then what its own verdict lacks.
-pub(super) fn guards(facts: Facts<'_>, is_attested: bool, now: Timestamp) -> Vec<Hold> {
+pub(super) fn guards(facts: Facts<'_>, now: Timestamp) -> Vec<Hold> {
     let Facts { target, object, verdict, .. } = facts;
     let mut judged = object.clone();
     if !object.deleting && !object.conditions.are_of_newer_version() {
         let condition = verdict.to_condition(object.conditions.observed(), &now.to_string());
         judged.conditions.observed = Some(Placed::new(0, condition));
     }
-    let mut held = held(target, &judged, is_attested, now);
+    let mut held = held(target, &judged, now);
     let holds = |held: &[Hold], why: Held| held.iter().any(|hold| hold.why == why);
     let is_disputed = holds(&held, Held::IdentityTaken) || holds(&held, Held::IdentityContested);
     // Each of them is also the reason for which the poller gives no verdict.
@@ -39,12 +39,12 @@ pub(super) fn guards(facts: Facts<'_>, is_attested: bool, now: Timestamp) -> Vec
     });
     if facts.is_drifted() && target.correct.mode.corrects() && !object.deleting {
         held.retain(|hold| !is_of_verdict(hold.why));
-        held.extend(lacking(target, object, is_attested, now).filter(|_| !facts.is_unseen()));
+        held.extend(lacking(target, object, now).filter(|_| !facts.is_unseen()));
     }
     held
 }
 
-fn held(target: &Target, object: &LeanObject, is_attested: bool, now: Timestamp) -> Vec<Hold> {
+fn held(target: &Target, object: &LeanObject, now: Timestamp) -> Vec<Hold> {
     let (of_target, of_object) = (TargetFacts::of(target), ObjectFacts::of(target, object));
     let memory = ObjectMemory::of(object, Moment::START);
     holds(&Situation {
@@ -54,13 +54,13 @@ fn held(target: &Target, object: &LeanObject, is_attested: bool, now: Timestamp)
         memory: &memory,
         secrets: None,
         declared_secrets: Some(&SecretMarks::new()),
-        surroundings: surroundings(target, object, is_attested, now),
+        surroundings: surroundings(target, object, now),
         now: Moment::START,
     })
 }
 
 /// Surroundings in which nothing holds the object that cannot be seen from outside.
-fn surroundings(target: &Target, object: &LeanObject, attested: bool, now: Timestamp) -> Surroundings {
+fn surroundings(target: &Target, object: &LeanObject, now: Timestamp) -> Surroundings {
     let until = target.correct.outside_window(object, now);
     let record = object.conditions.correction_status();
     Surroundings {
@@ -68,7 +68,7 @@ fn surroundings(target: &Target, object: &LeanObject, attested: bool, now: Times
         rights: Rights { ownership: ownership(target, object, &record), shared: false },
         scope_complete: true,
         state: TargetState::Live,
-        attested,
+        attested: true,
         breaker_holds: false,
         window_opens: until.map(|until| Moment::START + until.duration_since(now).unsigned_abs()),
         may_create: true,
@@ -89,10 +89,10 @@ fn ownership(target: &Target, object: &LeanObject, record: &CorrectionStatus) ->
 }
 
 /// Returns what the current verdict of the object lacks for a correction.
-fn lacking(target: &Target, object: &LeanObject, is_attested: bool, now: Timestamp) -> Option<Hold> {
+fn lacking(target: &Target, object: &LeanObject, now: Timestamp) -> Option<Hold> {
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
     let is_drift = current.is_some_and(|current| current.reason.status() == ConditionStatus::True);
-    let held = held(target, object, is_attested, now).into_iter().find(|hold| is_of_verdict(hold.why));
+    let held = held(target, object, now).into_iter().find(|hold| is_of_verdict(hold.why));
     held.or_else(|| (!is_drift).then_some(Hold { why: Held::NoVerdict, record: None }))
 }
 

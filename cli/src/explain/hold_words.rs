@@ -2,22 +2,21 @@
 
 use std::time::Duration;
 
-use drift_api::condition::{ConditionStatus, ObservedReason};
+use drift_api::condition::{ConditionStatus, ObservedReason, closed_text};
 use drift_api::held_corrections::{Held, Hold as Shown};
 use drift_api::object::LeanObject;
 use drift_controller::engine::decide::holds::Hold;
-use drift_language::{Confirm, EXISTS_ALREADY};
+use drift_language::Confirm;
 use drift_poller::engine::judgement::confirmation::NEEDED_TO_FLIP;
+use drift_poller::engine::judgement::total_loss::ENDS;
 use jiff::Timestamp;
 
-use super::facts::{Facts, Unattested, action};
+use super::facts::{Facts, action};
 
 /// The facts from which the sentences are made.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'w> {
     pub(super) facts: Facts<'w>,
-    /// Why the poller does not attest the verdict.
-    pub(super) unattested: Option<&'w Unattested>,
     pub(super) now: Timestamp,
 }
 
@@ -29,15 +28,11 @@ impl Words<'_> {
         let is_contradicted = verdict.reason == ObservedReason::AbsenceContradicted;
         Some(match why {
             Held::AwaitingApproval if is_approved(object) => return None,
-            Held::NotAttested => self.unattested?.sentence.clone(),
             Held::NotOurs if self.facts.is_unseen() => {
                 let more = "an object whose driftCorrected says that it owns the resource is corrected";
                 Shown::by(why, why.cause(), more).sentence
             }
-            Held::NoAction => {
-                let sentence = format!("the target has no steps for {}", action(self.facts).as_str());
-                Shown::by(why, &sentence, "").sentence
-            }
+            Held::NoAction => Shown::by(why, why.cause(), action(self.facts).as_str()).sentence,
             Held::NoVerdict | Held::VerdictUnknown | Held::InSync => self.of_verdict(why),
             Held::AttemptsExhausted if is_contradicted => self.of_verdict(why),
             _ => target.hold(object, why, hold.record.as_deref(), self.now).sentence,
@@ -54,11 +49,9 @@ impl Words<'_> {
         match verdict.reason {
             _ if self.facts.target.suspend && why == Held::VerdictUnknown => self.of_target(Held::Suspended),
             ObservedReason::Suspended => self.of_target(Held::Suspended),
-            ObservedReason::AbsenceContradicted => EXISTS_ALREADY.to_owned(),
-            ObservedReason::AllMissing => {
-                "the read finds none of the target's resources: one that is found ends this, and \
-                 `kubectl drift retry KIND/NAME` confirms the loss of this one"
-                    .to_owned()
+            ObservedReason::AbsenceContradicted => self.facts.target.exists_already(self.facts.object).sentence,
+            reason @ ObservedReason::AllMissing => {
+                Shown::by(why, closed_text(reason), &self.facts.target.about(self.facts.object, ENDS)).sentence
             }
             _ => Shown::from(why).sentence,
         }

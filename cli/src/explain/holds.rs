@@ -1,8 +1,9 @@
 //! The correction that would follow a verdict, and what holds it: the controller's guards, and the Leases of both
 //! programs.
 
-use drift_api::held_corrections::{HeldCorrections, Hold};
+use drift_api::held_corrections::{Held, Hold};
 use drift_api::unwritten::Doubt;
+use drift_poller::engine::object::overview::Next;
 use jiff::Timestamp;
 
 use super::deleting::last_try;
@@ -14,22 +15,6 @@ use crate::targets::leases::{attestations, attested_texts};
 /// Everything that holds a correction, or a deletion, one sentence each; nothing where it would follow.
 #[must_use]
 pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
-    about(facts, all(facts, leases, now))
-}
-
-/// Returns the holds that the target and the object show by themselves. A manifest that no poller has seen has no
-/// conditions yet, so nothing follows from their absence.
-#[must_use]
-pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
-    about(facts, told(facts, None, now))
-}
-
-/// Names the object in the commands of its holds.
-fn about(facts: Facts<'_>, held: Vec<String>) -> Vec<String> {
-    held.into_iter().map(|sentence| facts.target.about(facts.object, &sentence)).collect()
-}
-
-fn all(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     let Facts { target, object, .. } = facts;
     let unattested = unattested(facts, leases, now);
     let told = told(facts, unattested.as_ref(), now);
@@ -44,19 +29,26 @@ fn all(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
     }
     let mut held = tried_only(facts);
     held.extend(told);
-    held.extend(of_controller(facts, leases, now));
-    held.extend(unknown_attestations(facts, leases));
+    held.extend(of_leases(facts, leases, unattested, now));
+    held.extend(unknown_leases(facts, leases));
     held
+}
+
+/// Returns the holds that the target and the object show by themselves. A manifest that no poller has seen has no
+/// conditions yet, so nothing follows from their absence.
+#[must_use]
+pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
+    told(facts, None, now)
 }
 
 /// The sentences for the controller's guards, and for what the object's own conditions lack.
 fn told(facts: Facts<'_>, unattested: Option<&Unattested>, now: Timestamp) -> Vec<String> {
-    let mut guards = guards(facts, unattested.is_none(), now);
+    let mut guards = guards(facts, now);
     if unattested.is_some_and(|unattested| unattested.is_unwritten) {
         // The condition is not the poller's verdict.
         guards.retain(|hold| !is_of_verdict(hold.why));
     }
-    let words = Words { facts, unattested, now };
+    let words = Words { facts, now };
     let mut told: Vec<_> = guards.iter().filter_map(|hold| words.of(hold)).collect();
     if facts.object.deleting {
         told.extend(last_try(facts.target, facts.object));
@@ -69,51 +61,47 @@ fn tried_only(facts: Facts<'_>) -> Vec<String> {
     if facts.is_deployed { Vec::new() } else { vec![tried] }
 }
 
-/// The holds that the controller lists on its Lease, or that no controller runs.
-fn of_controller(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+/// The holds by the Leases. Of windows the guards know more.
+fn of_leases(facts: Facts<'_>, leases: &Leases, unattested: Option<Unattested>, now: Timestamp) -> Vec<String> {
     let Facts { target, object, .. } = facts;
     if !facts.is_deployed {
         return Vec::new();
     }
-    let holds = match leases.controller.as_ref().map(|lease| HeldCorrections::on_lease(lease.as_ref(), now)) {
-        Err(why) => return vec![format!("the controller's holds are not known: {why}")],
-        Ok(None) => vec![Hold::no_controller()],
-        Ok(Some(held)) => held.of_target(&target.name).applying(&target.name, object.into(), now),
+    let next = if object.deleting { Next::Deletion } else { Next::Correction };
+    let known = leases.holds(now);
+    let listed = known.of_target(target).of_object(object, next, now).into_iter();
+    let is_left_out = |word: &str| match Held::parse(word) {
+        Some(Held::OutsideWindow | Held::OutsideDeletionWindow) => true,
+        Some(Held::NotAttested) => unattested.is_some(),
+        _ => false,
     };
-    holds.into_iter().map(|hold| hold.sentence).collect()
+    let listed = listed.filter(|hold| !is_left_out(hold.word)).map(|hold| hold.sentence).collect::<Vec<_>>();
+    unattested.into_iter().map(|unattested| unattested.sentence).chain(listed).collect()
 }
 
-/// Returns the sentence for a Lease of the poller that cannot be read, so that its attestations are unknown.
-fn unknown_attestations(facts: Facts<'_>, leases: &Leases) -> Option<String> {
-    let why = leases.poller.as_ref().err().filter(|_| facts.is_deployed && !facts.object.deleting)?;
-    Some(format!("the poller's attestations are not known: {why}"))
+/// Returns the sentences for Leases that cannot be read. A deletion needs no attestation.
+fn unknown_leases(facts: Facts<'_>, leases: &Leases) -> Vec<String> {
+    let of_controller = leases.controller.as_ref().err().map(|why| ("the controller's holds", why));
+    let of_poller = leases.poller.as_ref().err().filter(|_| !facts.object.deleting);
+    let unread = of_controller.into_iter().chain(of_poller.map(|why| ("the poller's attestations", why)));
+    unread.filter(|_| facts.is_deployed).map(|(what, why)| format!("{what} are not known: {why}")).collect()
 }
 
-/// A deletion needs no attestation.
+/// The reason why the poller does not attest the verdict, as far as it lies in the Lease as a whole, the text of the target
+/// or the verdict itself. A deletion needs no attestation.
 fn unattested(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<Unattested> {
     let Facts { target, object, .. } = facts;
     let lease = leases.poller.as_ref().ok().filter(|_| facts.is_deployed && !object.deleting)?;
-    let because = |sentence: &str| Some(Unattested { sentence: sentence.to_owned(), is_unwritten: false });
-    let Some(attestations) = attestations(lease.as_ref(), now) else {
-        return because(
-            "no poller holds its Lease at the moment, so no poller confirms the verdict: look at the Pods of \
-             drift-poller",
-        );
-    };
-    if let Some(other) = other_text(facts, leases, now) {
-        return because(&other);
+    if attestations(lease.as_ref(), now).is_none() {
+        let gone = "no poller holds its Lease at the moment; look at the Pods of drift-poller";
+        return Some(Unattested { sentence: Hold::not_attested(gone).sentence, is_unwritten: false });
     }
-    if let Some(Doubt::Unwritten(word)) = leases.doubt_of(&target.name, object, now) {
-        let sentence = word.sentence();
-        let sentence =
-            format!("{sentence}, so it does not attest what stands on the object: Events WriteRefused say why");
-        return Some(Unattested { sentence, is_unwritten: true });
+    if let Some(sentence) = other_text(facts, leases, now) {
+        return Some(Unattested { sentence, is_unwritten: false });
     }
-    match attestations.get(&target.name) {
-        None => because(&Hold::target_not_attested().sentence),
-        Some(attestation) if attestation.except.has(&object.id) => because(&Hold::object_not_attested().sentence),
-        Some(_) => None,
-    }
+    let Some(Doubt::Unwritten(word)) = leases.holds(now).doubt_of(&target.name, object) else { return None };
+    let because = format!("{}; Events WriteRefused say why", word.sentence());
+    Some(Unattested { sentence: Hold::not_attested(&because).sentence, is_unwritten: true })
 }
 
 /// Returns the sentence for a poller that has another text of the target, so that its verdict may differ from this one.
@@ -123,9 +111,9 @@ fn other_text(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<Strin
     let texts = attested_texts(leases.poller.as_ref().ok()?.as_ref(), now);
     let is_other_text = texts.get(&facts.target.name).is_some_and(|text| *text != facts.target.document_hash);
     (is_other_text || attestation.hash != facts.target.verdict_hash).then(|| {
-        "the poller attests another text of the target than this one: it was edited a moment ago, or is refused, as an Event on its \
-         ConfigMap says"
-            .to_owned()
+        let because = "it uses another text of the target than this one, which was edited a moment ago, or is refused, as an \
+            Event on its ConfigMap says";
+        Hold::not_attested(because).sentence
     })
 }
 

@@ -242,7 +242,7 @@ async fn explain(
     causes.extend(describe(&target, subject, &polled));
     let poll = Poll { causes, ..shown(&target, &polled, subject) };
     let answers = if settings.show_answer { answers(&target, subject, &polled.exchanges) } else { Vec::new() };
-    let doubt = leases.doubt_of(&target.name, &object, clock::wall()).filter(|_| is_deployed);
+    let doubt = leases.holds(clock::wall()).doubt_of(&target.name, &object).filter(|_| is_deployed);
     let explanation = Explanation::new(facts, poll, follows).with_writes(written).with_report(report);
     Ok(explanation.with_doubt(doubt).with_answers(answers))
 }

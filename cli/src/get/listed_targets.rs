@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use drift_api::object::SeenObject;
 use drift_kube::process::clock;
 use drift_language::LabelSelector;
+use drift_poller::engine::object::overview::LeaseHolds;
 use tokio::sync::Notify;
 
 use super::asked::AskedKind;
-use super::held::LeaseHolds;
 use super::rows::Row;
 use crate::cluster::is_selected;
 use crate::kinds::KindWord;
@@ -112,9 +112,10 @@ impl ListedTargets {
         if row.unread {
             return Some(row);
         }
-        let held = |target| self.holds.borrow().hold_of(target, &seen.object, row.next, clock::wall());
-        let doubt = self.holds.borrow().doubt_of(target.name(), &seen.object);
-        Some(Row { hold: target.text().and_then(held), doubt, ..row })
+        let leases = self.holds.borrow();
+        let holds = |target| leases.of_target(target).of_object(&seen.object, row.next, clock::wall());
+        let hold = target.text().and_then(|target| holds(target).into_iter().next());
+        Some(Row { hold, doubt: leases.doubt_of(target.name(), &seen.object), ..row })
     }
 
     fn is_named(&self, number: usize, seen: &SeenObject) -> bool {

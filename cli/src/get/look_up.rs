@@ -4,15 +4,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use drift_kube::process::clock;
+use drift_poller::engine::object::overview::LeaseHolds;
 
 use super::asked::AskedKind;
-use super::held::LeaseHolds;
 use super::listed_targets::{AskedObjects, ListedTargets};
 use super::settings::GetSettings;
 use crate::cluster::warn;
 use crate::ending::CommandError;
 use crate::kinds::KindWord;
-use crate::targets::leases::Holder;
+use crate::targets::leases::{Holder, controller_holds};
 use crate::targets::session::Session;
 use crate::targets::{KnownKind, known_kinds};
 
@@ -58,7 +58,8 @@ pub(super) async fn look_up(
     let uncorrected = uncorrected.and_then(|lease| Holder::Controller.vacancy(lease.as_ref(), place, clock::wall()));
     let is_unpolled = live.vacancy.is_some();
     let troubles = live.vacancy.into_iter().chain(uncorrected).chain(live.troubles).collect();
-    let holds = LeaseHolds::of(live.attested, controller.map_err(|_| ()), clock::wall());
+    let controller = controller_holds(&controller, clock::wall());
+    let holds = LeaseHolds { attested: live.attested, unwritten: live.unwritten, controller };
     Ok(ListedTargets {
         asked: AskedObjects::among(&known, words),
         known,
@@ -66,7 +67,7 @@ pub(super) async fn look_up(
         selector: settings.selector.clone().unwrap_or_default(),
         whole,
         is_unpolled,
-        holds: RefCell::new(holds.with_unwritten(live.unwritten)),
+        holds: RefCell::new(holds),
         ..ListedTargets::default()
     })
 }

@@ -2,7 +2,6 @@
 
 mod asked;
 mod changes;
-mod held;
 mod json_paths;
 mod listed_targets;
 mod listing;
@@ -20,12 +19,13 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use drift_kube::process::clock;
+use drift_poller::engine::object::overview::LeaseHolds;
 
 use crate::cluster::{block_on, warn};
 use crate::ending::{CommandError, ExitStatus};
+use crate::targets::leases::controller_holds;
 use crate::targets::session::Session;
 use asked::asked_kinds;
-use held::LeaseHolds;
 use listed_targets::ListedTargets;
 use listing::{ListedRows, ensure_namespace, list_rows};
 use look_up::look_up;
@@ -105,10 +105,10 @@ async fn follow_holds(
         let poller = session.notes().await;
         poller.vacancy.iter().filter(|_| !was_unpolled).try_for_each(|sentence| warn(sentence))?;
         was_unpolled = poller.vacancy.is_some();
-        let controller = session.lease(&settings.controller_lease).await.map_err(|_| ());
+        let controller = session.lease(&settings.controller_lease).await;
         let attested = poller.unread.is_none().then_some(poller.attested);
-        let holds = LeaseHolds::of(attested, controller, clock::wall());
-        *listed.holds.borrow_mut() = holds.with_unwritten(poller.unwritten);
+        let controller = controller_holds(&controller, clock::wall());
+        *listed.holds.borrow_mut() = LeaseHolds { attested, unwritten: poller.unwritten, controller };
         listed.holds_read.notify_one();
     }
 }

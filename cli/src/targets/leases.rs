@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use drift_api::attestation::{self, Attestation};
+use drift_api::held_corrections::HeldCorrections;
 use drift_api::lease::{annotation_of_holder, is_held};
 use drift_api::names::{
     ATTESTED_TARGETS_ANNOTATION, ATTESTED_TEXTS_ANNOTATION, CONTROLLER_MANAGER, POLLER_MANAGER, UNWRITTEN_ANNOTATION,
@@ -52,6 +53,15 @@ pub(crate) fn attestations(lease: Option<&Value>, now: Timestamp) -> Option<BTre
 pub(crate) fn unwritten(lease: Option<&Value>, now: Timestamp) -> UnwrittenTargets {
     let text = lease.and_then(|lease| annotation_of_holder(lease, UNWRITTEN_ANNOTATION, now)).flatten();
     text.map(parse_annotation).unwrap_or_default()
+}
+
+/// The controller's list of holds, `None` within if no controller holds this Lease; `None` if it could not be read.
+#[must_use]
+pub(crate) fn controller_holds(
+    lease: &Result<Option<Value>, String>,
+    now: Timestamp,
+) -> Option<Option<HeldCorrections>> {
+    lease.as_ref().ok().map(|lease| HeldCorrections::on_lease(lease.as_ref(), now))
 }
 
 /// The hashes of the whole documents that the poller uses; none if no poller holds this Lease.

@@ -224,8 +224,8 @@ fn all_that_holds_a_tried_correction_is_told() {
     let paused = ", annotations: {driftpoller.dev/paused: \"true\"}";
     for (correct, more, expected) in [
         ("", "", &["the target only observes"][..]),
-        (correct, "", &["no steps for update", "(NotOurs)"]),
-        (correct, paused, &["paused by its annotation", "no steps for update", "(NotOurs)"]),
+        (correct, "", &["(NoAction): update", "(NotOurs)"]),
+        (correct, paused, &["paused by its annotation", "(NoAction): update", "(NotOurs)"]),
     ] {
         let text = target("records", objects, correct) + &record(&format!("name: www, namespace: team-a{more}"));
         let (code, told) = tried(&text, &["-o", "json"]);
@@ -301,14 +301,14 @@ fn a_suspension_is_told_once_and_as_it_is() {
     let alone = target("records", objects, &format!("{CORRECT}  suspendWhen: \"${{self.metadata.name == 'www'}}\"\n"));
     let living = "name: www, namespace: team-a";
     let gone = "name: www, namespace: team-a, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [driftpoller.dev/external]";
-    let of_all = "until `kubectl drift unsuspend records` (Suspended)";
-    let of_one = "the target's `suspendWhen` holds for this object: ";
+    let of_all = "until `kubectl drift unsuspend records`";
+    let of_one = "the target's `suspendWhen` holds for this object (Suspended): ";
     for (target, metadata, verdict, held) in [
         (
             &suspended,
             living,
             "Unknown/Suspended: the target is suspended",
-            format!("no polls and no corrections {of_all}"),
+            format!("the target is suspended (Suspended): no polls and no corrections {of_all}"),
         ),
         (&suspended, gone, "", format!("nothing is deleted outside {of_all}")),
         (

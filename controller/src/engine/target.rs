@@ -292,7 +292,7 @@ impl<P: SharedState> Target<P> {
             | Held::Paused
             | Held::NotAllowed
             | Held::TemplateFails
-            | Held::OutsideWindow
+            | Held::OutsideDeletionWindow
             | Held::TargetTaken
             | Held::NewerVersion
                 if object.deleting =>

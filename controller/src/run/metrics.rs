@@ -73,7 +73,7 @@ pub struct Metrics {
     pub writes: Family<WriteLabels, Counter>,
     /// Objects in deletion that keep the controller's finalizer.
     pub objects_deleting: Family<TargetLabels, Gauge>,
-    /// Age in seconds of the oldest of these deletions; 0 without any.
+    /// Age in seconds of the oldest of these deletions, without closed windows; 0 without any.
     pub deletion_age: Family<TargetLabels, Gauge>,
     /// 1 while the target's breaker is open.
     pub breaker_open: Family<TargetLabels, Gauge>,

@@ -84,8 +84,22 @@ fn alerts_name_holds_that_exist() {
     let rules = component("rules.yaml");
     let lists = rules.split("why=~\"").skip(1).filter_map(|rest| rest.split('"').next());
     let named: Vec<&str> = lists.flat_map(|list| list.split('|')).collect();
-    let unknown: Vec<_> = named.iter().filter(|word| Held::ALL.iter().all(|why| why.as_str() != **word)).collect();
+    let unknown: Vec<_> = named.iter().filter(|word| Held::parse(word).is_none()).collect();
     assert!(!named.is_empty() && unknown.is_empty(), "{named:?}, unknown {unknown:?}");
+}
+
+#[test]
+fn each_hold_that_needs_a_person_has_an_alert() {
+    let rules = component("rules.yaml");
+    let of = |alert: &str| {
+        let (_, rule) = rules.split_once(&format!("- alert: {alert}\n")).unwrap();
+        let (_, rest) = rule.split_once("=~\"").unwrap();
+        rest.split('"').next().unwrap().split('|').map(|word| Held::parse(word).unwrap()).collect::<Vec<_>>()
+    };
+    // DriftCreationInDoubt and DriftBreakerOpen are about one hold each.
+    let alone = [Held::CreationInDoubt, Held::BreakerOpen];
+    let alerted = of("DriftNeedsDecision").into_iter().chain(of("DriftIdentityDisputed")).chain(alone);
+    assert_eq!(alerted.collect::<BTreeSet<_>>(), Held::BY_PERSON.iter().copied().collect());
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl ObjectHold {
     pub fn parse(text: &str) -> Option<Self> {
         let Fact { word, text: time } = Fact::parse(text);
         let until = if time.is_empty() { None } else { Some(time.strip_prefix("until ")?.parse().ok()?) };
-        let why = *Held::ALL.iter().find(|why| why.is_published() && why.as_str() == word)?;
+        let why = Held::parse(word).filter(|why| why.is_published())?;
         facts::as_written(text, Self { why, until })
     }
 

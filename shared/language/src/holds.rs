@@ -2,7 +2,7 @@
 //!
 //! Events, the status page, `kubectl drift get` and `explain` all print this one.
 
-use drift_api::condition::{CurrentVerdict, ObservedReason};
+use drift_api::condition::{CorrectionStatus, CurrentVerdict, ObservedReason};
 use drift_api::held_corrections::{Held, Hold};
 use drift_api::identity::Holders;
 use drift_api::names::GIVE_UP_ANNOTATION;
@@ -13,8 +13,8 @@ use crate::Target;
 
 /// The place of the object in the commands of sentences that are about any object.
 const ANY_OBJECT: &str = "KIND/NAME";
-/// The name of another object where the record tells none.
-const ANOTHER_OBJECT: &str = "another object";
+/// The cause of a suspension by `suspendWhen`.
+pub const SUSPENDED_ALONE: &str = "the target's `suspendWhen` holds for this object";
 
 impl Target {
     /// Returns a hold of an object for people. `record` is the text with which `driftCorrected` tells it, if the
@@ -24,43 +24,55 @@ impl Target {
         let status = object.conditions.correction_status();
         let written = status.reason.filter(|reason| why.recorded_as() == Some(*reason)).map(|_| &*status.text);
         let record = record.or(written).filter(|text| !text.is_empty());
-        let hold = self.hold_by_record(object, (why, record), now);
-        Hold { sentence: self.about(object, &hold.sentence), ..hold }
-    }
-
-    /// Returns the sentence with the object in its commands.
-    #[must_use]
-    pub fn about(&self, object: &LeanObject, sentence: &str) -> String {
-        sentence.replace(ANY_OBJECT, &object.id.as_arguments(&self.objects.kind.to_lowercase()))
-    }
-
-    fn hold_by_record(&self, object: &LeanObject, (why, record): (Held, Option<&str>), now: Timestamp) -> Hold {
-        let said = record.unwrap_or(why.cause());
+        let about = |text: &str| self.about(object, text);
+        let cause = about(why.cause());
+        let said = record.map_or_else(|| cause.clone(), |record| self.about_record(object, record));
         match why {
-            Held::OutsideWindow => self.correct.window_hold(object, now).unwrap_or_else(|| Hold::from(why)),
-            Held::Suspended => Hold::by(why, &self.suspension(object), ""),
-            Held::Paused => Hold::by(why, why.cause(), object.pause_reason().unwrap_or_default()),
-            Held::NotAllowed => Hold::by(why, why.cause(), &self.unmet(object)),
-            Held::TemplateFails => Hold::by(why, why.cause(), &self.failing_templates(object)),
-            Held::GivenUp => Hold::by(why, &self.given_up(object).unwrap_or_else(|| said.to_owned()), ""),
+            Held::OutsideWindow | Held::OutsideDeletionWindow => {
+                self.correct.window_hold(object, now).unwrap_or_else(|| Hold::from(why))
+            }
+            Held::Suspended => self.suspension(object),
+            Held::Paused => Hold::by(why, &cause, object.pause_reason().unwrap_or_default()),
+            Held::NotAllowed => Hold::by(why, &cause, &self.unmet(object)),
+            Held::TemplateFails => Hold::by(why, &cause, &self.failing_templates(object)),
+            Held::GivenUp => Hold::by(why, &self.given_up(object).unwrap_or(said), ""),
             Held::IdentityTaken | Held::IdentityContested => dispute(why, record.unwrap_or_default()),
-            Held::NotVerified => Hold::by(why, why.cause(), &unverified(object)),
+            Held::NotVerified => Hold::by(why, &cause, &unverified(object)),
             Held::AwaitingApproval => match object.awaits_approval() {
-                Some(hash) => Hold::by(why, &format!("correction {hash} awaits approval"), APPROVE),
+                Some(hash) => Hold::by(why, &format!("correction {hash} awaits approval"), &about(APPROVE)),
                 None => Hold::by(why, "a person has to approve the correction, once the controller asks for that", ""),
             },
-            Held::AttemptsExhausted if record.is_none() && is_contradicted(object) => Hold::by(why, EXISTS_ALREADY, ""),
-            Held::IdentityChanged => Hold::by(why, said, &self.former_scope(object).unwrap_or_default()),
-            _ => Hold::by(why, said, ""),
+            Held::AttemptsExhausted if record.is_none() && is_contradicted(object) => self.exists_already(object),
+            Held::IdentityChanged => Hold::by(why, &said, &self.former_scope(object).unwrap_or_default()),
+            _ => Hold::by(why, &said, ""),
         }
     }
 
-    fn suspension(&self, object: &LeanObject) -> String {
+    /// Returns the hold of the hourly create that contradicts the poll.
+    #[must_use]
+    pub fn exists_already(&self, object: &LeanObject) -> Hold {
+        Hold::by(Held::AttemptsExhausted, &self.about(object, EXISTS_ALREADY), "")
+    }
+
+    /// Returns a sentence of the programs with the object in its commands. Not for what others said.
+    #[must_use]
+    pub fn about(&self, object: &LeanObject, sentence: &str) -> String {
+        sentence.replace(ANY_OBJECT, &object.id.as_arguments(&self.objects.kind_word()))
+    }
+
+    /// The same for a record, whose end is what the external system answered.
+    fn about_record(&self, object: &LeanObject, record: &str) -> String {
+        let (own, failure) = CorrectionStatus::split_failure(record);
+        self.about(object, own) + failure
+    }
+
+    fn suspension(&self, object: &LeanObject) -> Hold {
         let what = if object.deleting { "nothing is deleted outside" } else { "no polls and no corrections" };
-        match self.suspend {
-            true => format!("the target is suspended: {what} until `kubectl drift unsuspend {}`", self.name),
-            false => format!("the target's `suspendWhen` holds for this object: {what} meanwhile"),
-        }
+        let (cause, until) = match self.suspend {
+            true => (Held::Suspended.cause(), format!("until `kubectl drift unsuspend {}`", self.name)),
+            false => (SUSPENDED_ALONE, "meanwhile".to_owned()),
+        };
+        Hold::by(Held::Suspended, cause, &format!("{what} {until}"))
     }
 
     /// The `else` of the requirement.
@@ -86,10 +98,10 @@ impl Target {
     fn given_up(&self, object: &LeanObject) -> Option<String> {
         let identity = object.given_up()?;
         let is_named = self.identity_of(&object.view.open()).is_ok_and(|named| named == identity);
+        let undo = self.about(object, "`kubectl drift give-up KIND/NAME --undo`");
         is_named.then(|| {
             format!(
-                "it gives up {} by its annotation {GIVE_UP_ANNOTATION}; that ends when you remove it \
-                 (`kubectl drift give-up KIND/NAME --undo`)",
+                "it gives up {} by its annotation {GIVE_UP_ANNOTATION}; that ends when you remove it ({undo})",
                 serde_json::Value::from(identity)
             )
         })
@@ -107,7 +119,7 @@ impl Target {
 /// The command for a correction that awaits approval.
 const APPROVE: &str = "`kubectl drift approve KIND/NAME` shows and approves it";
 /// The sentence for the hourly create that contradicts the poll.
-pub const EXISTS_ALREADY: &str = "the external system refused the create because it exists already: one create an hour is tried, or \
+const EXISTS_ALREADY: &str = "the external system refused the create because it exists already: one create an hour is tried, or \
     at once by `kubectl drift retry KIND/NAME`";
 
 fn is_contradicted(object: &LeanObject) -> bool {
@@ -125,7 +137,7 @@ fn unverified(object: &LeanObject) -> String {
 /// The other objects of a dispute, and how to end it.
 fn dispute(why: Held, record: &str) -> Hold {
     let others = Holders::parse(record);
-    let others = if others.named.is_empty() { ANOTHER_OBJECT.to_owned() } else { others.to_string() };
+    let others = if others.named.is_empty() { Holders::UNNAMED.to_owned() } else { others.to_string() };
     let (sentence, end) = match why {
         Held::IdentityTaken => (
             format!("{others} has the external resource that this object names"),
@@ -176,13 +188,40 @@ mod tests {
         assert_eq!(sentence(Held::AttemptsExhausted, &told, Some("new")), "new (AttemptsExhausted)");
         let untold = sentence(Held::AttemptsExhausted, &object(failed, &none, "FieldsDiffer"), None);
         assert!(
-            untold.starts_with("the last corrections healed nothing") && untold.contains("retry proxy/web -n a`"),
+            untold.starts_with("the last corrections healed nothing")
+                && untold.contains("retry proxy.demo.driftpoller.dev/web -n a`"),
             "{untold}"
         );
         let exists = sentence(Held::AttemptsExhausted, &object(failed, &none, "AbsenceContradicted"), None);
         assert!(exists.starts_with("the external system refused the create"), "{exists}");
         let paused = object(failed, &json!({"driftpoller.dev/paused": "moved on Monday"}), "FieldsDiffer");
         assert!(sentence(Held::Paused, &paused, None).ends_with("(Paused): moved on Monday"));
+    }
+
+    #[test]
+    fn words_of_others_stay_as_they_are() {
+        let none = json!({});
+        let failure = "; before: update: 422: `kubectl drift retry KIND/NAME` of TARGET";
+        let record = format!("correction 7: {}{failure}", Held::AttemptsExhausted.cause());
+        let told = sentence(Held::AttemptsExhausted, &object(("AttemptsExhausted", &record), &none, "InSync"), None);
+        assert!(told.contains("by `kubectl drift retry proxy.demo.driftpoller.dev/web -n a`; before"), "{told}");
+        assert!(told.ends_with(&format!("{failure} (AttemptsExhausted)")), "{told}");
+        let paused = json!({"driftpoller.dev/paused": "see KIND/NAME"});
+        let paused = object(("CorrectionApplied", "correction 7: x"), &paused, "InSync");
+        assert!(sentence(Held::Paused, &paused, None).ends_with("(Paused): see KIND/NAME"));
+    }
+
+    #[test]
+    fn a_suspension_says_by_whom() {
+        let living = object(("CorrectionApplied", "correction 7: x"), &json!({}), "InSync");
+        let alone =
+            "the target's `suspendWhen` holds for this object (Suspended): no polls and no corrections meanwhile";
+        assert_eq!(sentence(Held::Suspended, &living, None), alone);
+        let whole = TEXT.replace("  interval: 30s", "  interval: 30s\n  suspend: true");
+        let whole = target(&whole).hold(&living, Held::Suspended, None, NOW.parse().unwrap()).sentence;
+        let expected =
+            "the target is suspended (Suspended): no polls and no corrections until `kubectl drift unsuspend t`";
+        assert_eq!(whole, expected);
     }
 
     #[test]

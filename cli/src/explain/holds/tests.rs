@@ -178,7 +178,8 @@ fn a_verdict_that_is_not_written_is_not_awaited() {
     annotations[UNWRITTEN_ANNOTATION] = json!(unwritten);
     let held = held(&leases);
     assert!(
-        held.starts_with("the API server does not take the poller's verdict") && !held.contains("not True yet"),
+        held.contains("(NotAttested): the API server does not take the poller's verdict")
+            && !held.contains("not True yet"),
         "{held}"
     );
 }
@@ -331,9 +332,10 @@ fn a_remedy_is_a_whole_command() {
     let drifted = verdict(ObservedReason::FieldsDiffer);
     let exhausted = Verdict { tag: Tag { unhealed: 99, ..drifted.tag.clone() }, ..drifted };
     let contradicted = verdict(ObservedReason::AbsenceContradicted);
-    for (verdict, expected) in
-        [(&exhausted, "`kubectl drift retry proxy/web`"), (&contradicted, "`kubectl drift retry proxy/web`")]
-    {
+    for (verdict, expected) in [
+        (&exhausted, "`kubectl drift retry proxy.demo.driftpoller.dev/web`"),
+        (&contradicted, "`kubectl drift retry proxy.demo.driftpoller.dev/web`"),
+    ] {
         let object = object(verdict, "correction 2, owns \"x\": updated", &json!({}));
         let facts = Facts { target: &correcting, is_deployed: true, object: &object, verdict };
         let held = holds(facts, &leases(&correcting, NOW), NOW.parse().unwrap()).join("; ");

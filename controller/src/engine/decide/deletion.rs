@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_deletion_waits_for_its_window() {
         let closed = |scene: &mut Scene| scene.surroundings.window_opens = Some(at(2000));
-        let wait = Decision::Wait { until: at(2000), why: Held::OutsideWindow };
+        let wait = Decision::Wait { until: at(2000), why: Held::OutsideDeletionWindow };
         assert_eq!(deleting().with(closed).decide(), wait);
         let accepted = deleting().with(closed).corrected(CorrectedReason::CorrectionStarted, 8, owns("db"));
         assert!(matches!(accepted.decide(), Decision::Correct(_)), "{:?}", accepted.decide());

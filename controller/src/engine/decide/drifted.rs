@@ -147,7 +147,8 @@ pub(super) fn unsendable(case: &Case<'_>) -> Option<Decision> {
 /// The target's windows are closed.
 pub(super) fn outside_window(case: &Case<'_>) -> Option<Decision> {
     let until = case.situation.closed_until(case.action()?, &case.status)?;
-    Some(Decision::Wait { until, why: Held::OutsideWindow })
+    let why = if case.state.is_deleting() { Held::OutsideDeletionWindow } else { Held::OutsideWindow };
+    Some(Decision::Wait { until, why })
 }
 
 /// With Approve, only a person asks for another create.

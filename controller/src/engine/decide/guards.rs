@@ -86,7 +86,7 @@ pub(super) const GUARDS: &[Guard] = &[
     Guard { of: State::is_drifted, rule: drifted::delayed, holds: &[Held::Delayed, Held::JobUnfinished] },
     Guard { of: State::is_deleting, rule: deletion::delayed, holds: &[Held::Delayed, Held::JobUnfinished] },
     Guard { of: State::leads_to_request, rule: drifted::unsendable, holds: &[Held::Unsendable] },
-    Guard { of: State::leads_to_action, rule: drifted::outside_window, holds: &[Held::OutsideWindow] },
+    Guard { of: State::leads_to_action, rule: drifted::outside_window, holds: &[Held::OutsideWindow, Held::OutsideDeletionWindow] },
     Guard { of: State::is_contradicted, rule: drifted::breaker_open_for_all, holds: &[Held::BreakerOpen] },
     Guard { of: State::is_contradicted, rule: drifted::retry_awaited, holds: &[Held::AwaitingApproval] },
     Guard { of: State::is_drifted, rule: drifted::read_unproved, holds: &[Held::ReadUnproved] },

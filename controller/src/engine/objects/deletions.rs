@@ -13,7 +13,7 @@ use drift_api::object::LeanObject;
 #[derive(Debug, Default)]
 pub struct Deletions {
     /// Request time of each deletion in seconds since 1970, so that the age survives a restart and an edit
-    /// of the target.
+    /// of the target. After a closed window its opening.
     requested: HashMap<Uid, u32>,
 }
 
@@ -21,9 +21,18 @@ impl Deletions {
     /// Takes in the current state of an object.
     pub fn see(&mut self, object: &LeanObject) {
         if object.deleting && object.has_finalizer() {
-            self.requested.insert(object.id.uid.clone(), object.deletion_requested());
+            self.requested.entry(object.id.uid.clone()).or_insert_with(|| object.deletion_requested());
         } else {
             self.forget(&object.id.uid);
+        }
+    }
+
+    /// Takes in that a deletion waits for its window at this wall time since 1970: that is no fault, so its age begins
+    /// anew. One whose time could not be parsed keeps no age.
+    pub fn wait_for_window(&mut self, uid: &Uid, now: Duration) {
+        let now = u32::try_from(now.as_secs()).unwrap_or(u32::MAX);
+        if let Some(requested) = self.requested.get_mut(uid).filter(|requested| **requested > 0) {
+            *requested = now.max(*requested);
         }
     }
 
@@ -78,6 +87,22 @@ mod tests {
         assert_eq!(deletions.oldest_age(at(200)), at(0), "asked for by a clock that is ahead");
         deletions.forget(&"young".into());
         assert_eq!((deletions.count(), deletions.oldest_age(at(500))), (0, at(0)));
+    }
+
+    #[test]
+    fn a_closed_window_does_not_age_a_deletion() {
+        let mut deletions = Deletions::default();
+        let old = object("old", &json!("1970-01-01T00:01:40Z"), FINALIZER);
+        deletions.see(&old);
+        deletions.wait_for_window(&"old".into(), at(400));
+        assert_eq!(deletions.oldest_age(at(400)), at(0));
+        deletions.see(&old);
+        assert_eq!(deletions.oldest_age(at(500)), at(100), "the window is open");
+        deletions.see(&object("unread", &json!("yesterday"), FINALIZER));
+        for uid in ["unread", "unknown"] {
+            deletions.wait_for_window(&uid.into(), at(450));
+        }
+        assert_eq!((deletions.count(), deletions.oldest_age(at(500))), (2, at(100)));
     }
 
     #[test]

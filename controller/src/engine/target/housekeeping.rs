@@ -89,6 +89,9 @@ impl<P: SharedState> Target<P> {
 
     /// Reports at each housekeeping and not at each change, because the age grows by itself.
     fn report_deletions(&mut self, wall: Duration) {
+        for uid in self.held.held_for(Held::OutsideDeletionWindow) {
+            self.deletions.wait_for_window(uid, wall);
+        }
         let (count, oldest) = (self.deletions.count(), self.deletions.oldest_age(wall));
         self.report(Report::Deletions { count, oldest });
     }

@@ -6,7 +6,7 @@ use drift_api::collections::shared_text::SharedText;
 use drift_api::condition::{DesiredHash, ObservedReason};
 use drift_api::object::kept_fields::MAX_KEPT_BYTES;
 use drift_api::object::{LeanObject, Oversize};
-use drift_language::{EvaluationError, Target};
+use drift_language::{EvaluationError, SUSPENDED_ALONE, Target};
 use serde_json::Value;
 
 use crate::engine::judgement::finding::Failure;
@@ -18,9 +18,6 @@ const _: () = assert!(MAX_KEPT_BYTES == 256 * 1024);
 /// Message for an object without room for its fields.
 const CROWDED: &str = "the memory for objects has no room for the fields of this one: make the objects of its namespace \
      smaller, or raise the poller's memory limit";
-
-/// Message for an object that `suspendWhen` suspends alone.
-const SUSPENDED_ALONE: &str = "the target's `suspendWhen` holds for this object";
 
 /// An object as rendered by its target.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ const ALL_MISSING: &str =
     "the read finds none of the external resources that it found before, which may be its own mistake";
 
 /// How a verdict of this reason ends.
-const ENDS: &str = "one that is found ends this, and `kubectl drift retry KIND/NAME` confirms the loss of this one";
+pub const ENDS: &str = "one that is found ends this, and `kubectl drift retry KIND/NAME` confirms the loss of this one";
 
 /// The other objects of a target whose resource was found before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

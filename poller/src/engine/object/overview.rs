@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use drift_api::collections::first::first;
 use drift_api::condition::{Condition, CorrectedReason, ObservedReason};
-use drift_api::held_corrections::Hold;
+use drift_api::held_corrections::{Held, Hold};
 use drift_api::object::{LeanObject, ObjectId};
 use drift_language::Target;
 use jiff::Timestamp;
@@ -28,9 +28,7 @@ pub use group::{CORRECTION_FAILED, DELETION_STAYS, DELETION_STAYS_AFTER, EXAMPLE
 pub use holds::LeaseHolds;
 pub use natural_order::{compare as compare_names, compare_objects};
 pub use next::Next;
-pub use question::{
-    GROUPS_PER_PAGE, MOST_PAGES, OBJECTS_PER_PAGE, ObjectAddress, Question, Shown, Sort, kind_and_group,
-};
+pub use question::{GROUPS_PER_PAGE, MOST_PAGES, OBJECTS_PER_PAGE, ObjectAddress, Question, Shown, Sort};
 pub use row::{ObjectRow, Rank, RowCondition};
 
 use crate::engine::object::deletion::verdict_of;
@@ -194,11 +192,16 @@ impl Judge<'_> {
 
     fn holds_of(&self, state: &ObjectState, rank: Rank) -> Vec<Hold> {
         let object = state.object();
-        if matches!(rank, Rank::InSync | Rank::Unknown) && !may_need_a_person(object) {
+        let is_troubled = matches!(rank, Rank::Drifted | Rank::Deleting);
+        if !is_troubled && !may_need_a_person(object) {
             // Nearly all objects. Their next step takes the longest to find, and it holds nothing.
             return Vec::new();
         }
-        self.holds.of_object(self.target, object, (rank, Next::of(Some(self.target), object)), self.wall)
+        let next = Next::of(Some(self.target), object);
+        if !is_troubled && !next.held().is_some_and(Held::needs_a_person) {
+            return Vec::new();
+        }
+        self.holds.of_object(object, next, self.wall)
     }
 
     fn key_of(&self, state: &ObjectState) -> GroupKey {

@@ -84,7 +84,7 @@ impl Page {
         let mut attested = self.attestations.subscribe().borrow().attested.clone();
         attested.retain(|target, _| self.attestations.is_written(target));
         let attested = attested.into_iter().map(|(name, listed)| (name, listed.attestation)).collect();
-        let known = LeaseHolds { attested, controller: holds.held.clone() };
+        let known = LeaseHolds { attested: Some(attested), controller: holds.held.clone(), ..LeaseHolds::default() };
         let question = Question { holds: Arc::new(known), ..question };
         let answers = self.board.ask(question.clone()).await?;
         let configuration = self.configuration.borrow().clone();

@@ -4,6 +4,7 @@
 //! status of each.
 
 use crate::condition::ConditionStatus;
+use crate::held_corrections::Held;
 
 macro_rules! reasons {
     ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident => $status:ident,)+ }) => {
@@ -162,11 +163,8 @@ impl ObservedReason {
 impl CorrectedReason {
     /// Returns true if the object is not corrected again until a person acts.
     #[must_use]
-    pub const fn needs_a_person(self) -> bool {
-        let is_doubt = matches!(self, Self::CreationInDoubt | Self::StoredIdChanged);
-        is_doubt
-            || matches!(self, Self::AttemptsExhausted | Self::NotOurs | Self::IdentityChanged)
-            || self.is_held_by_another()
+    pub fn needs_a_person(self) -> bool {
+        Held::parse(self.as_str()).is_some_and(Held::needs_a_person)
     }
 
     /// Returns true if another object blocks this one from its external resource.

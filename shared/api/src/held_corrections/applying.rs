@@ -25,10 +25,15 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// The word if no controller works.
+    pub const NO_CONTROLLER: &str = "NoController";
+    /// The cause of [`Self::NO_CONTROLLER`].
+    pub const NO_CONTROLLER_CAUSE: &str = "no controller holds its Lease at the moment";
+
     /// No controller works.
     #[must_use]
     pub fn no_controller() -> Self {
-        Self::of("NoController", "no controller holds its Lease at the moment")
+        Self::of(Self::NO_CONTROLLER, Self::NO_CONTROLLER_CAUSE)
     }
 
     /// The list has no room for all held objects.
@@ -40,14 +45,19 @@ impl Hold {
     /// The poller's Lease does not list the target.
     #[must_use]
     pub fn target_not_attested() -> Self {
-        Self::by(Held::NotAttested, "the poller does not attest the target at the moment", "its Lease does not list it")
+        Self::not_attested("its Lease does not list the target at the moment")
     }
 
     /// The poller's Lease excepts the object from what it attests.
     #[must_use]
     pub fn object_not_attested() -> Self {
-        let sentence = "the poller could not renew its verdict on this object and does not attest it";
-        Self::by(Held::NotAttested, sentence, "")
+        Self::not_attested("it could not renew its verdict on this object")
+    }
+
+    /// The poller does not attest the verdict, for this reason.
+    #[must_use]
+    pub fn not_attested(because: &str) -> Self {
+        Self::by(Held::NotAttested, Held::NotAttested.cause(), because)
     }
 
     /// A hold without a time, with what is known beyond its sentence.

@@ -115,6 +115,9 @@ words! {
     /// The target's windows are closed.
     OutsideWindow =>
         "the windows of the target are closed";
+    /// The target's windows for deletions are closed.
+    OutsideDeletionWindow =>
+        "the windows of the target for deletions are closed";
     /// The read shows no resource of the target, and another create waits to be found.
     ReadUnproved =>
         "no poll shows the resource of any object of the target, so one create is open at a time; the others follow once a poll \
@@ -136,7 +139,7 @@ words! {
         "the object is being deleted and does not have the finalizer of these programs";
     /// No ConfigMap has the target's text any more.
     TargetFormer =>
-        "no ConfigMap has the target of the object any more";
+        "no ConfigMap has the text of the target any more";
     /// Another ConfigMap has another text of the target.
     TargetTaken =>
         "another ConfigMap has another text of the target, or of its objects";
@@ -164,6 +167,35 @@ words! {
 }
 
 impl Held {
+    /// The reasons that last until a person acts, the most urgent first. The status page sorts by them, and alerts name them.
+    pub const BY_PERSON: &[Self] = &[
+        Self::IdentityContested,
+        Self::IdentityTaken,
+        Self::CreationInDoubt,
+        Self::StoredIdChanged,
+        Self::NewerVersion,
+        Self::WriteRefused,
+        Self::WriteUndone,
+        Self::ClaimedTwice,
+        Self::AttemptsExhausted,
+        Self::BreakerOpen,
+        Self::Unsendable,
+        Self::NotOurs,
+        Self::IdentityChanged,
+    ];
+
+    /// Parses the word for a reason. `None` for any other word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|why| why.as_str() == word)
+    }
+
+    /// Returns true if a person has to act before the reason ends.
+    #[must_use]
+    pub fn needs_a_person(self) -> bool {
+        Self::BY_PERSON.contains(&self)
+    }
+
     /// Returns true if the controller's Lease lists the reason: its readers do not see it elsewhere, and it does not hold
     /// the whole target.
     #[must_use]

@@ -31,6 +31,17 @@ fn each_entry_reads_as_written() {
 }
 
 #[test]
+fn a_sentence_names_its_target_and_its_word() {
+    for text in ["BreakerOpen 15/29 20%", "Limited 250", "RightsMissing", "KindUnusable", "TargetFormer", "TargetTaken"]
+    {
+        let hold = TargetHold::parse(text).unwrap();
+        let sentence = hold.sentence("proxies");
+        let (cause, remedy) = sentence.split_once(&format!(" ({}): ", hold.as_str())).unwrap();
+        assert!(cause.contains("target proxies") && !remedy.is_empty(), "{cause}: {remedy}");
+    }
+}
+
+#[test]
 fn unknown_words_are_ignored() {
     let texts = [
         "",

@@ -21,6 +21,9 @@ pub struct Holders {
 }
 
 impl Holders {
+    /// The name of another object where a record tells none.
+    pub const UNNAMED: &str = "another object";
+
     /// Parses the holders at the end of a sentence, after its last `: `. Empty if it names none.
     #[must_use]
     pub fn parse(sentence: &str) -> Self {

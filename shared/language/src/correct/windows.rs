@@ -67,7 +67,10 @@ impl Correct {
     #[must_use]
     pub fn window_hold(&self, object: &LeanObject, now: Timestamp) -> Option<Hold> {
         let until = self.outside_window(object, now)?;
-        let (what, key) = if object.deleting { ("deletions", "deletionWindows") } else { ("corrections", "windows") };
+        let (why, what, key) = match object.deleting {
+            true => (Held::OutsideDeletionWindow, "deletions", "deletionWindows"),
+            false => (Held::OutsideWindow, "corrections", "windows"),
+        };
         let opening = until.strftime("%Y-%m-%d %H:%M:%S UTC");
         let own = match object.is_window_unreadable() {
             true => "is no time, so that it opens none; write for example 2026-01-02T03:04:05Z",
@@ -75,7 +78,7 @@ impl Correct {
         };
         let sentence = format!("{what} begin only in a window of `correct.{key}`");
         let more = format!("the next one opens at {opening}, and the annotation {WINDOW_OPEN_UNTIL_ANNOTATION} {own}");
-        Some(Hold { until: Some(until), ..Hold::by(Held::OutsideWindow, &sentence, &more) })
+        Some(Hold { until: Some(until), ..Hold::by(why, &sentence, &more) })
     }
 }
 

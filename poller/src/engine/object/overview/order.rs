@@ -10,23 +10,11 @@ use super::natural_order::{compare, compare_objects};
 use super::question::{GROUPS_PER_PAGE, MOST_PAGES, OBJECTS_PER_PAGE, Question, Sort};
 use super::row::{ObjectRow, Rank};
 
-/// The words that need a person, the most urgent first.
-const NEEDS_A_PERSON: [&str; 14] = [
-    DELETION_STAYS,
-    Held::IdentityContested.as_str(),
-    Held::IdentityTaken.as_str(),
-    Held::CreationInDoubt.as_str(),
-    Held::StoredIdChanged.as_str(),
-    Held::NewerVersion.as_str(),
-    Held::WriteRefused.as_str(),
-    CORRECTION_FAILED,
-    Held::AttemptsExhausted.as_str(),
-    Held::BreakerOpen.as_str(),
-    Held::Unsendable.as_str(),
-    Held::NotOurs.as_str(),
-    Held::IdentityChanged.as_str(),
-    FLAPPING,
-];
+/// The words that need a person, the most urgent first. A failed correction comes late, because it is tried again.
+pub fn words_by_person() -> impl Iterator<Item = &'static str> {
+    let holds = Held::BY_PERSON.iter().map(|why| why.as_str());
+    std::iter::once(DELETION_STAYS).chain(holds).chain([CORRECTION_FAILED, FLAPPING])
+}
 
 /// The words of drift that stands because somebody wants that.
 const WANTED: [&str; 3] = [Held::Observing.as_str(), Held::Suspended.as_str(), Held::Paused.as_str()];
@@ -34,7 +22,7 @@ const WANTED: [&str; 3] = [Held::Observing.as_str(), Held::Suspended.as_str(), H
 /// How much a person has to do about objects. The most comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Urgency {
-    /// A person has to decide, the more urgent of [`NEEDS_A_PERSON`] first.
+    /// A person has to decide, the more urgent of [`words_by_person`] first.
     Person(usize),
     /// Nothing is known to hold a correction, or it follows by itself.
     Itself,
@@ -44,7 +32,7 @@ enum Urgency {
 
 impl Urgency {
     fn of<'w>(words: impl Iterator<Item = &'w str> + Clone) -> Self {
-        let place = |word: &str| NEEDS_A_PERSON.iter().position(|known| *known == word);
+        let place = |word: &str| words_by_person().position(|known| known == word);
         match words.clone().filter_map(place).min() {
             Some(place) => Self::Person(place),
             None if words.clone().any(|word| WANTED.contains(&word)) => Self::Wanted,
@@ -186,7 +174,7 @@ impl Trouble {
 /// Returns true if objects with this word need a person.
 #[must_use]
 pub fn needs_a_person(word: &str) -> bool {
-    NEEDS_A_PERSON.contains(&word)
+    words_by_person().any(|known| known == word)
 }
 
 #[cfg(test)]

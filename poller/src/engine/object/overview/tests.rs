@@ -212,8 +212,9 @@ fn holds_divide_groups_and_are_counted() {
     }
     let held = r#"{"targets": {"t": {"whole": ["BreakerOpen 3/4 20%"], "objects": {"c": "Delayed until 2033-01-01T00:00:00Z"}}}}"#;
     let holds = LeaseHolds {
-        attested: [("t".to_owned(), Attestation::default())].into(),
+        attested: Some([("t".to_owned(), Attestation::default())].into()),
         controller: Some(Some(HeldCorrections::parse(held))),
+        ..LeaseHolds::default()
     };
     let holds = Arc::new(holds);
     let ask = |question: Question| {
@@ -227,7 +228,7 @@ fn holds_divide_groups_and_are_counted() {
         .collect();
     assert_eq!(
         keys,
-        ["1 /a BreakerOpen CorrectionFailed", "1 /a BreakerOpen ", "1 /a BreakerOpen+Delayed "],
+        ["1 /a BreakerOpen ", "1 /a BreakerOpen CorrectionFailed", "1 /a BreakerOpen+Delayed "],
         "{:#?}",
         all.groups
     );
@@ -237,7 +238,8 @@ fn holds_divide_groups_and_are_counted() {
         let found = ask(Question { held: Some(word.to_owned()), ..with_groups() });
         assert_eq!(names(&found), expected, "{word}");
     }
-    let unattested = Question { holds: Arc::default(), ..with_groups() };
+    let unattested = LeaseHolds { attested: Some(BTreeMap::new()), ..LeaseHolds::default() };
+    let unattested = Question { holds: Arc::new(unattested), ..with_groups() };
     let unattested = overview(&target, objects.states(), &unattested, at(10));
     assert_eq!(unattested.words["NotAttested"].count, 3);
 }

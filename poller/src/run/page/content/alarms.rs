@@ -2,44 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use drift_api::held_corrections::{Held, Hold};
+use drift_api::held_corrections::{Held, Hold, TargetHold};
+use drift_api::object::ObjectId;
 use drift_api::printable::first_names;
+use drift_language::kind_and_group;
 
 use super::query::Link;
 use super::{Content, TargetLine};
+use crate::engine::object::overview::order::words_by_person;
 use crate::engine::object::overview::{
-    CORRECTION_FAILED, DELETION_STAYS, FLAPPING, ObjectAddress, Shown, UNKNOWN, WordCount, kind_and_group,
+    CORRECTION_FAILED, DELETION_STAYS, FLAPPING, ObjectAddress, Shown, UNKNOWN, WordCount,
 };
 
-/// The words of objects before those of whole targets, the most urgent first, each with what it means.
-const OF_OBJECTS: [(&str, &str); 11] = [
-    (DELETION_STAYS, "the external system does not delete the resource, so that the object stays"),
-    (Held::IdentityContested.as_str(), "several objects claim one external resource"),
-    (Held::IdentityTaken.as_str(), "another object has the external resource"),
-    (Held::CreationInDoubt.as_str(), "a create may have made a resource that the read does not find"),
-    (Held::StoredIdChanged.as_str(), "another writer changed or removed a stored id"),
-    (Held::NewerVersion.as_str(), "a newer version of the programs wrote a condition"),
-    (Held::WriteRefused.as_str(), "the API server refuses a write to the object"),
-    (CORRECTION_FAILED, "the external system refuses the correction"),
-    (Held::AttemptsExhausted.as_str(), "corrections were accepted or refused again and again, and healed nothing"),
-    (Held::Unsendable.as_str(), "the correction cannot be sent"),
-    (FLAPPING, "the verdict keeps changing"),
-];
-
-/// The words of whole targets, each with what it means.
+/// The words of whole targets, the most urgent first, each with its cause.
 const OF_TARGETS: [(&str, &str); 7] = [
-    (Held::BreakerOpen.as_str(), "the breaker is open: too many objects drifted at once"),
-    (Held::TargetTaken.as_str(), "another ConfigMap has another text of the target"),
-    (Held::TargetFormer.as_str(), "no ConfigMap has the target any more"),
-    (KIND_UNUSABLE, "the controller cannot use the kind"),
-    (NO_CONTROLLER, "no controller holds its Lease, so that nothing is corrected"),
-    (RIGHTS_MISSING, "a program lacks rights"),
-    (Held::NotAttested.as_str(), "the verdicts are not current, so that nothing is corrected"),
+    (Held::BreakerOpen.as_str(), Held::BreakerOpen.cause()),
+    (Held::TargetTaken.as_str(), Held::TargetTaken.cause()),
+    (Held::TargetFormer.as_str(), Held::TargetFormer.cause()),
+    (TargetHold::KindUnusable.as_str(), TargetHold::KindUnusable.cause()),
+    (Hold::NO_CONTROLLER, Hold::NO_CONTROLLER_CAUSE),
+    (RIGHTS_MISSING, TargetHold::RightsMissing.cause()),
+    (Held::NotAttested.as_str(), Held::NotAttested.cause()),
 ];
 
-const KIND_UNUSABLE: &str = "KindUnusable";
-const NO_CONTROLLER: &str = "NoController";
-const RIGHTS_MISSING: &str = "RightsMissing";
+const RIGHTS_MISSING: &str = TargetHold::RightsMissing.as_str();
 /// The alarm of documents that are not active.
 const NOT_ACTIVE: &str = "NotActive";
 /// The most targets that a line names.
@@ -54,7 +40,7 @@ pub(in crate::run::page) struct Alarm {
     pub(in crate::run::page) count: usize,
     /// What is counted: `object`, `target`, `document` or `part`.
     pub(in crate::run::page) unit: &'static str,
-    /// What it means, and where.
+    /// The targets, and what it means.
     pub(in crate::run::page) text: String,
     /// The link to what is counted.
     pub(in crate::run::page) link: Option<String>,
@@ -65,14 +51,26 @@ pub(in crate::run::page) struct Alarm {
 /// The alarms, in the order of the page.
 pub(in crate::run::page) fn alarms(content: &Content) -> Vec<Alarm> {
     let lines: Vec<&TargetLine> = content.chosen().collect();
-    let objects = OF_OBJECTS.into_iter().filter_map(|(word, what)| of_objects(content, &lines, word, what));
-    let targets = OF_TARGETS.into_iter().filter_map(|(word, what)| of_targets(content, &lines, word, what));
-    let unknown = of_objects(content, &lines, UNKNOWN, "no poll says if they drifted");
+    let words = words_by_person().filter(|word| OF_TARGETS.iter().all(|(of_target, _)| of_target != word));
+    let objects = words.filter_map(|word| of_objects(&lines, word));
+    let targets = OF_TARGETS.into_iter().filter_map(|(word, cause)| of_targets(content, &lines, word, cause));
+    let unknown = of_objects(&lines, UNKNOWN);
     objects.chain(of_parts(content)).chain(targets).chain(of_documents(content)).chain(unknown).collect()
 }
 
+/// Returns the cause behind a word of objects: that of a hold, or of a mark.
+fn cause_of(word: &str) -> &'static str {
+    match word {
+        DELETION_STAYS => "the external system does not delete the resource, so that the object stays",
+        CORRECTION_FAILED => "the external system refuses the correction",
+        FLAPPING => "the verdict keeps changing",
+        UNKNOWN => "no poll says if they drifted",
+        word => Held::parse(word).map_or("", Held::cause),
+    }
+}
+
 /// Objects with a word.
-fn of_objects(content: &Content, lines: &[&TargetLine], word: &'static str, what: &str) -> Option<Alarm> {
+fn of_objects(lines: &[&TargetLine], word: &'static str) -> Option<Alarm> {
     let counted = lines.iter().filter_map(|line| Some((*line, line.overview.as_ref()?.words.get(word)?)));
     let found: Vec<(&TargetLine, &WordCount)> = counted.collect();
     let (first, example) = found.first()?;
@@ -82,23 +80,23 @@ fn of_objects(content: &Content, lines: &[&TargetLine], word: &'static str, what
         word,
         count: found.iter().map(|(_, count)| count.count).sum(),
         unit: "object",
-        text: format!("{what}: {}", names(found.iter().map(|(line, _)| line.name.clone()))),
+        text: format!("{}: {}", names(found.iter().map(|(line, _)| line.name.clone())), cause_of(word)),
         link: Some(if word == UNKNOWN { link.shown(Shown::Unknown) } else { link.held(word) }.to_string()),
-        command: content.explain_command(first, &example.first),
+        command: explain_command(first, &example.first),
     })
 }
 
 /// Targets with a word.
-fn of_targets(content: &Content, lines: &[&TargetLine], word: &'static str, what: &str) -> Option<Alarm> {
+fn of_targets(content: &Content, lines: &[&TargetLine], word: &'static str, cause: &str) -> Option<Alarm> {
     let has = |hold: &Hold| hold.word == word;
     let found: Vec<&TargetLine> = lines.iter().filter(|line| line.holds().any(has)).copied().collect();
     let first = found.first()?;
     let target = Some(first.name.as_str()).filter(|_| found.len() == 1);
     let example = first.overview.as_ref().and_then(|overview| overview.words.get(word));
     let command = match (word, example) {
-        (NO_CONTROLLER, _) => content.site.controller_command.clone(),
+        (Hold::NO_CONTROLLER, _) => content.site.controller_command.clone(),
         (RIGHTS_MISSING, _) => content.site.command("rbac --from-cluster"),
-        (_, Some(example)) => content.explain_command(first, &example.first),
+        (_, Some(example)) => explain_command(first, &example.first),
         (_, None) => content.site.command("check --from-cluster"),
     };
     let link = Link::new().target(target);
@@ -106,7 +104,7 @@ fn of_targets(content: &Content, lines: &[&TargetLine], word: &'static str, what
         word,
         count: found.len(),
         unit: "target",
-        text: format!("{what}: {}", names(found.iter().map(|line| with_count(line, word)))),
+        text: format!("{}: {cause}", names(found.iter().map(|line| with_count(line, word)))),
         link: Some(if example.is_some() { link.held(word) } else { link }.to_string()),
         command,
     })
@@ -159,7 +157,13 @@ fn names(names: impl Iterator<Item = String>) -> String {
     first_names(&names.collect::<Vec<_>>(), MOST_NAMES)
 }
 
+/// Returns the command that explains an object of a target.
+pub(in crate::run::page) fn explain_command(line: &TargetLine, object: &ObjectId) -> String {
+    let kind = kind_and_group(&line.kind, &line.api_version).to_lowercase();
+    format!("kubectl drift explain {}", object.as_arguments(&kind))
+}
+
 /// Returns the address of an object of a target.
-pub(in crate::run::page) fn address(line: &TargetLine, object: &drift_api::object::ObjectId) -> ObjectAddress {
+pub(in crate::run::page) fn address(line: &TargetLine, object: &ObjectId) -> ObjectAddress {
     ObjectAddress { kind: kind_and_group(&line.kind, &line.api_version), name: object.to_string() }
 }

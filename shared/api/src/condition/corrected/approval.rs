@@ -11,6 +11,12 @@ const AWAITS_APPROVAL: &str = " awaits approval ";
 const BEFORE: &str = "; before: ";
 
 impl CorrectionStatus {
+    /// Splits a text into the controller's own part and the failure that it repeats, with the words between them.
+    #[must_use]
+    pub fn split_failure(text: &str) -> (&str, &str) {
+        text.split_at(text.find(BEFORE).unwrap_or(text.len()))
+    }
+
     /// Returns the record of an object whose next correction awaits approval. It repeats the failure of the last one.
     #[must_use]
     pub fn awaiting_approval(&self, what: &str, hash: &str, generation: Option<i64>) -> Self {
@@ -23,7 +29,7 @@ impl CorrectionStatus {
     #[must_use]
     pub fn awaits_approval(&self) -> Option<&str> {
         let is_awaited = self.reason == Some(CorrectedReason::AwaitingApproval);
-        let own = self.text.split_once(BEFORE).map_or(&*self.text, |(own, _)| own);
+        let (own, _) = Self::split_failure(&self.text);
         // Names of fields, which may be any text, come before the hash.
         own.rsplit_once(AWAITS_APPROVAL).filter(|_| is_awaited).map(|(_, hash)| hash)
     }
