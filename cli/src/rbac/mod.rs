@@ -21,6 +21,7 @@ use crate::check::cluster::live_documents;
 use crate::check::document::documents_of;
 use crate::check::files::read_with_neighbours;
 use crate::check::refuse_bad;
+use crate::check::report::Report;
 use crate::check::written_kinds::{check_with, written_in};
 use crate::cluster::{HomeSettings, block_on};
 use crate::ending::{CommandError, ExitStatus};
@@ -35,6 +36,7 @@ const EXAMPLES: &str = "Examples:
   kubectl kustomize overlays/production | kubectl drift rbac -f -
   kubectl drift rbac --from-cluster | kubectl apply -f -      what the live targets need
   kubectl drift rbac -f dns.yaml --name dns
+  kubectl drift rbac --from-cluster --target dns --name dns      while another target has a mistake
   kubectl drift rbac -f targets/ -f crds/ -o helm-values > rights.yaml      for helm upgrade -f rights.yaml
   kubectl drift rbac --from-cluster --verify-account drift-verify      also what the Job of the component verify lists
 
@@ -62,6 +64,10 @@ pub(crate) struct RbacSettings {
     /// Take the targets from the ConfigMaps in the namespace of --targets-namespace
     #[arg(long)]
     from_cluster: bool,
+    /// Print the roles of these targets alone, separated by commas. Others may have mistakes. Needs --name, because the
+    /// roles of all targets would lose the rights of the others
+    #[arg(long, value_delimiter = ',', requires = "name", value_name = "NAME,…")]
+    target: Vec<String>,
     /// Suffix of the roles' names behind the account's name: one for each set of targets
     #[arg(long, default_value = "targets")]
     name: String,
@@ -113,8 +119,7 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
         let written = written_in(&sources);
         (documents_of(sources), written)
     };
-    let mut report = check_with(&documents, &written);
-    refuse_bad(&report, "no roles are printed for targets that `check` refuses")?;
+    let mut report = chosen(check_with(&documents, &written), &settings.target)?;
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
     let printed = match settings.output {
@@ -123,6 +128,26 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
     };
     anstream::stdout().write_all(printed.as_bytes())?;
     Ok(ExitStatus::Success)
+}
+
+/// The report of the chosen targets alone, of all if none is named.
+///
+/// # Errors
+/// If one of them is bad.
+fn chosen(report: Report, names: &[String]) -> Result<Report, CommandError> {
+    if names.is_empty() {
+        let consequence = "no roles are printed for targets that `check` refuses, because the others' roles would take \
+                           rights from them. Correct them, or print the roles of one target apart: --target NAME --name NAME";
+        refuse_bad(&report, consequence)?;
+        return Ok(report);
+    }
+    let is_good = |name: &&String| report.targets.iter().any(|good| good.target.name == **name && !good.has_error);
+    if let Some(bad) = names.iter().find(|name| !is_good(name)) {
+        refuse_bad(&report, &format!("target {bad} is not among the good targets"))?;
+        return Err(CommandError::BadUsage(format!("there is no target {bad}")));
+    }
+    let targets = report.targets.into_iter().filter(|good| names.contains(&good.target.name)).collect();
+    Ok(Report { targets, ..Report::default() })
 }
 
 fn role_manifests(settings: &RbacSettings, targets: &[Arc<Target>], kinds: &Kinds) -> String {

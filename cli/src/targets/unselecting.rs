@@ -1,5 +1,7 @@
-//! The targets of a kind that do not select an object, the nearest first.
+//! The targets of a kind that do not select an object, the nearest first: by the number of requirements that the object
+//! does not meet, then those that ask for a value of its labels under another key.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use drift_api::printable::printable;
@@ -22,6 +24,8 @@ pub(crate) struct Unselecting {
 struct Unmet {
     target: String,
     requirements: Vec<String>,
+    /// True if the value of a required label is that of another label of the object.
+    has_value: bool,
 }
 
 impl Unselecting {
@@ -29,17 +33,23 @@ impl Unselecting {
     pub(crate) fn add(&mut self, target: &str, objects: &ObjectSelection, place: (Option<&str>, Option<&Value>)) {
         let (namespace, labels) = place;
         let fields = labels.and_then(Value::as_object).into_iter().flatten();
-        self.labels = fields.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+        let fields = fields.map(|(key, value)| (key, value.as_str().unwrap_or_default()));
+        self.labels = fields.clone().map(|(key, value)| format!("{key}={value}")).collect();
+        let values: BTreeSet<&str> = fields.map(|(_, value)| value).filter(|value| !value.is_empty()).collect();
         let is_outside = namespace.is_some_and(|namespace| {
             !objects.namespaces.is_empty() && objects.namespaces.iter().all(|one| one != namespace)
         });
         let namespaces = is_outside.then(|| format!("namespace {}", objects.namespaces.join(" or ")));
-        let unmet = objects.label_selector.unmet(labels).map(|requirement| format!("label {requirement}"));
-        let requirements = namespaces.into_iter().chain(unmet).collect();
-        self.targets.push(Unmet { target: target.to_owned(), requirements });
+        let unmet: Vec<String> = objects.label_selector.unmet(labels).collect();
+        let has_value =
+            unmet.iter().any(|one| one.split_once('=').is_some_and(|(_, value)| values.contains(value.trim_start_matches('='))));
+        let requirements = namespaces.into_iter().chain(unmet.iter().map(|one| format!("label {one}"))).collect();
+        self.targets.push(Unmet { target: target.to_owned(), requirements, has_value });
         // A target without a known text may select it by labels that are not known.
-        self.targets
-            .sort_by_key(|unmet| if unmet.requirements.is_empty() { usize::MAX } else { unmet.requirements.len() });
+        self.targets.sort_by_key(|unmet| {
+            let count = if unmet.requirements.is_empty() { usize::MAX } else { unmet.requirements.len() };
+            (count, !unmet.has_value)
+        });
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -54,7 +64,7 @@ impl fmt::Display for Unselecting {
             [] => formatter.write_str(", which has no labels:")?,
             labels => write!(formatter, ", which has the labels {}:", printable(&labels.join(",")))?,
         }
-        for Unmet { target, requirements } in self.targets.iter().take(MOST_TARGETS) {
+        for Unmet { target, requirements, .. } in self.targets.iter().take(MOST_TARGETS) {
             let needs =
                 if requirements.is_empty() { "labels that are not known".to_owned() } else { requirements.join(", ") };
             write!(formatter, "\n  target {target} needs {needs}")?;
@@ -93,6 +103,9 @@ mod tests {
         let expected = ", which has the labels app=shop,tier=dev:\n  target near needs label tier=prod\n  target far needs \
                         namespace team-b or team-c, label tier=prod\n  target lost needs labels that are not known";
         assert_eq!(said(&targets, &labels), expected);
+        let renamed: [(&str, &[&str], &str); 2] = [("billing", &[], "sys=billing"), ("shop", &[], "sys=shop")];
+        let first = said(&renamed, &labels).lines().nth(1).unwrap().to_owned();
+        assert_eq!(first, "  target shop needs label sys=shop");
         let many = [("t", &[][..], "a=b"); 20];
         let text = said(&many, &json!({}));
         assert!(

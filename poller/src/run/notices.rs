@@ -70,8 +70,9 @@ impl ObjectNotices {
         let (target, kind, namespace) = (&self.target, &self.kind.resource.kind, object.namespace.as_deref());
         let (name, uid) = (&*object.name, &*object.uid);
         tracing::warn!(target, kind, namespace, name, uid, "the verdict alternates");
-        let note = "the verdict changed its status after six other writes within minutes: another writer undoes the \
-                    corrections, the external system comes and goes, or published fields keep changing";
+        let note = "the verdict changed its status after six other writes within minutes: the external system gives \
+                    different answers in turn, published fields keep changing, or another writer undoes corrections, if \
+                    the number of the correction in the message grows";
         self.emit(object, NoticeKind::Warning, "VerdictFlapping", "Poll", note.to_owned());
     }
 

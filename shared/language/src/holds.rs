@@ -141,8 +141,8 @@ fn dispute(why: Held, record: &str) -> Hold {
     let (sentence, end) = match why {
         Held::IdentityTaken => (
             format!("{others} has the external resource that this object names"),
-            "that ends when the other object is deleted, names another resource, or gives this one up by \
-             `kubectl drift give-up`",
+            "that ends when this object is deleted or names another resource, or when the other one does, or gives the \
+             resource up by `kubectl drift give-up`",
         ),
         _ => (
             format!("{others} and this object claim the same external resource, and the controller corrects neither"),

@@ -1,8 +1,8 @@
 //! The note about corrections without effect: the external system accepted the desired state twice, and gives the same
 //! answer as before.
 //!
-//! Such a system keeps another form of a value, which a rule of `compare` describes. Without the note, each of the
-//! corrections looks like a success.
+//! Such a system ignores the write, or keeps another form of a value, which a rule of `compare` describes. Without the note,
+//! each of the corrections looks like a success.
 
 use drift_api::condition::{Conditions, CurrentVerdict, Verdict};
 
@@ -10,7 +10,7 @@ use crate::engine::judgement::drift::Drift;
 use crate::engine::judgement::finding::Finding;
 
 /// The beginning of the note, which is before the fields.
-const NOTE: &str = "sent twice, the same answer: perhaps the system keeps another form";
+const NOTE: &str = "sent twice, the same answer: ";
 
 /// Accepted corrections without effect after which the note is written. One may have met an answer from a cache.
 const NOTED_AFTER: u8 = 2;
@@ -51,10 +51,13 @@ fn is_same(sentence: &str, text: &str) -> bool {
 
 fn note(drift: &Drift) -> String {
     match drift.rule {
-        Some(rule) => format!("{NOTE}, and a rule with {rule} in compare ends that: "),
-        None => {
-            format!("{NOTE}, its default or its normal form: write desired as it shows it, or a rule in compare: ")
+        Some(rule) => {
+            format!("{NOTE}perhaps the system keeps another form, and a rule with {rule} in compare ends that: ")
         }
+        None => format!(
+            "{NOTE}the system ignores the write, or keeps a default or another form (then write desired as it shows it, or a \
+             rule in compare): "
+        ),
     }
 }
 
@@ -111,7 +114,9 @@ mod tests {
         let applied = (CorrectionApplied, "updated", DIFFERENCE);
         let exhausted = (AttemptsExhausted, "corrections in a row healed nothing", DIFFERENCE);
         let said = polls(Some("as: caseInsensitive"), &[applied, applied, applied, applied, exhausted]);
-        let noted = format!("{NOTE}, and a rule with as: caseInsensitive in compare ends that: {DIFFERENCE}");
+        let noted = format!(
+            "{NOTE}perhaps the system keeps another form, and a rule with as: caseInsensitive in compare ends that: {DIFFERENCE}"
+        );
         let expected: Vec<&str> = [[DIFFERENCE; 4].as_slice(), [noted.as_str(); 6].as_slice()].concat();
         assert_eq!(said, expected, "the first poll is before any correction");
         assert_eq!(named_fields(&noted), ["/mail"]);
