@@ -67,6 +67,8 @@ pub struct Explanation {
     tried: Option<&'static str>,
     /// The answers of the read, where they were asked for.
     answers: Vec<Answer>,
+    /// The last warnings about it in Events.
+    warnings: Vec<String>,
 }
 
 /// The text of a condition that says what the verdict says.
@@ -111,6 +113,7 @@ impl Explanation {
             held,
             tried: None,
             answers: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -136,6 +139,7 @@ impl Explanation {
             held: vec!["by what its text says; where you have it, -f FILE explains by it".to_owned()],
             tried: None,
             answers: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -167,6 +171,12 @@ impl Explanation {
     #[must_use]
     pub(crate) fn with_answers(self, answers: Vec<Answer>) -> Self {
         Self { answers, ..self }
+    }
+
+    /// The same with the last warnings about it in Events.
+    #[must_use]
+    pub(crate) fn with_warnings(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
     }
 
     /// The status of the drift.
@@ -221,7 +231,7 @@ impl Explanation {
             }
         };
         let paused = self.written.pause();
-        let paused = paused.map(|write| format!("paused by {} at {}", write.manager, write.time));
+        let paused = paused.map(|write| format!("paused with {} at {}", write.manager, write.time));
         let stands = stands.into_iter().chain(paused).collect();
         let deleting = self.deletion.as_ref().map(Deletion::lines).unwrap_or_default();
         let mut paragraphs = vec![
@@ -231,7 +241,8 @@ impl Explanation {
             ("observed", observed),
             ("differs", self.poll.differing.clone()),
         ];
-        paragraphs.extend([("verdict", verdict), ("stands", stands), ("would send", self.steps.clone())]);
+        paragraphs.extend([("verdict", verdict), ("stands", stands), ("warned", self.warnings.clone())]);
+        paragraphs.push(("would send", self.steps.clone()));
         paragraphs.extend([("held", self.held.clone()), ("follows", self.outlook())]);
         paragraphs.push(("tried", self.tried.map(str::to_owned).into_iter().collect()));
         paragraphs.retain(|(_, lines)| !lines.is_empty());
@@ -302,6 +313,7 @@ impl Explanation {
             },
             "paused": self.written.pause().map(|write| json!({"by": write.manager, "at": write.time})),
             "deletion": self.deletion.as_ref().map(Deletion::json), "action": self.action, "steps": self.steps, "held": self.held, "tried": self.tried,
+            "warnings": self.warnings,
         })
     }
 }

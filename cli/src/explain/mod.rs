@@ -17,6 +17,7 @@ mod request_body;
 mod requests;
 mod steps;
 mod tried_object;
+mod warnings;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -233,8 +234,9 @@ async fn explain(
     let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
     let found = compare(&target, subject, polled.observed.clone());
     let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
-    let leases =
-        Leases { poller: session.poller_lease().await, controller: session.lease(&settings.controller_lease).await };
+    let (poller, controller, warnings) =
+        futures::join!(session.poller_lease(), session.lease(&settings.controller_lease), warnings(client, &object.id));
+    let leases = Leases { poller, controller };
     let published = as_published(&object, found.published.as_ref());
     let facts = Facts { target: &target, is_deployed, object: &published, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
@@ -244,7 +246,7 @@ async fn explain(
     let answers = if settings.show_answer { answers(&target, subject, &polled.exchanges) } else { Vec::new() };
     let doubt = leases.holds(clock::wall()).doubt_of(&target.name, &object).filter(|_| is_deployed);
     let explanation = Explanation::new(facts, poll, follows).with_writes(written).with_report(report);
-    Ok(explanation.with_doubt(doubt).with_answers(answers))
+    Ok(explanation.with_doubt(doubt).with_answers(answers).with_warnings(warnings))
 }
 
 /// Adds the way that needs no cluster.

@@ -41,8 +41,9 @@ impl Unselecting {
         });
         let namespaces = is_outside.then(|| format!("namespace {}", objects.namespaces.join(" or ")));
         let unmet: Vec<String> = objects.label_selector.unmet(labels).collect();
-        let has_value =
-            unmet.iter().any(|one| one.split_once('=').is_some_and(|(_, value)| values.contains(value.trim_start_matches('='))));
+        let has_value = unmet
+            .iter()
+            .any(|one| one.split_once('=').is_some_and(|(_, value)| values.contains(value.trim_start_matches('='))));
         let requirements = namespaces.into_iter().chain(unmet.iter().map(|one| format!("label {one}"))).collect();
         self.targets.push(Unmet { target: target.to_owned(), requirements, has_value });
         // A target without a known text may select it by labels that are not known.

@@ -193,7 +193,7 @@ fn a_pause_says_who_set_it_and_when() {
     let object = json!({"metadata": {"annotations": {"driftpoller.dev/paused": "a move"}, "managedFields": [entry]}});
     let told = explanation(&[], Shown::Absent).with_writes(StatusWrites::of(&object));
     assert!(
-        told.text(None).contains("            paused by kubectl-drift at 2026-01-01T00:02:00Z\n"),
+        told.text(None).contains("            paused with kubectl-drift at 2026-01-01T00:02:00Z\n"),
         "{}",
         told.text(None)
     );

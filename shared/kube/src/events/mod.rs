@@ -41,7 +41,7 @@ const MAX_INSTANCE_BYTES: usize = 128;
 const MAX_SUBJECT_BYTES: usize = 253 - 17;
 
 /// Namespace of Events about cluster-scoped objects.
-const CLUSTER_EVENTS_NAMESPACE: &str = "default";
+pub const CLUSTER_EVENTS_NAMESPACE: &str = "default";
 
 /// The type of an Event: Normal or Warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

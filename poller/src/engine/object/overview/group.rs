@@ -122,9 +122,11 @@ impl Judged<'_> {
         let stays = is_old && (has_failed || is_recorded(CorrectedReason::DeletionUnclear));
         // A paused object that is drifted has the hold.
         let is_marked_paused = self.is_paused && self.holds.is_empty();
+        // The record of one that was never sent says failed too.
+        let is_sent = self.holds.iter().all(|hold| hold.word != Held::Unsendable.as_str());
         let marks = [
             (self.rank == Rank::Deleting && stays, DELETION_STAYS),
-            (self.rank == Rank::Drifted && has_failed, CORRECTION_FAILED),
+            (self.rank == Rank::Drifted && has_failed && is_sent, CORRECTION_FAILED),
             (self.is_flapping, FLAPPING),
             (is_marked_paused, Held::Paused.as_str()),
         ];

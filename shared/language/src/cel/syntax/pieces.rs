@@ -60,7 +60,7 @@ pub(crate) fn without_expressions(text: &str) -> String {
 /// Splits a template. Literals are never empty and never adjacent.
 ///
 /// # Errors
-/// Fails if an expression has no end, or the text is too long.
+/// Fails if an expression has no end or a brace too much, or the text is too long.
 pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     if text.len() > MAX_TEMPLATE_BYTES {
         return Err(TemplateError::new(0, format!("a template is at most {MAX_TEMPLATE_BYTES} bytes long")));
@@ -93,7 +93,37 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     if !literal.is_empty() {
         pieces.push(Piece::Literal(literal));
     }
-    Ok(pieces)
+    match stray_brace(&pieces) {
+        Some(offset) => Err(TemplateError::new(
+            offset,
+            "this `}` behind the expression closes nothing: delete it, or write ${'}'} for the text `}`",
+        )),
+        None => Ok(pieces),
+    }
+}
+
+/// Returns the position of a `}` right behind an expression that closes no `{` in front of it, as in `${self.spec.ttl}}`.
+/// The text would contain it.
+fn stray_brace(pieces: &[Piece<'_>]) -> Option<usize> {
+    let (mut open, mut end) = (0_usize, None);
+    for piece in pieces {
+        match piece {
+            Piece::Expression { source, offset } => end = Some(offset + source.chars().count() + 1),
+            Piece::Literal(literal) => {
+                if let Some(end) = end.take().filter(|_| open == 0 && literal.starts_with('}')) {
+                    return Some(end);
+                }
+                for character in literal.chars() {
+                    match character {
+                        '{' => open += 1,
+                        '}' => open = open.saturating_sub(1),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    None
 }
 
 /// Returns the source of a text that is one `${…}`, and the number of characters in front of it.
@@ -220,6 +250,16 @@ mod tests {
             assert_eq!(pieces(text).unwrap_err().offset, 2, "{text}");
         }
         assert!(pieces(&"x".repeat(MAX_TEMPLATE_BYTES + 1)).is_err());
+    }
+
+    #[test]
+    fn a_brace_that_closes_nothing_is_refused() {
+        for (text, offset) in [("${a}}", 4), ("é${a}}", 5), ("{${a}}${b}} x", 10), ("${a}${b}}", 8)] {
+            assert_eq!(pieces(text).unwrap_err().offset, offset, "{text}");
+        }
+        for text in ["{${a}}", "{\"a\": {\"b\": ${a}}}", "$${${a}}", "${a} }", "${'}'}", "}${a}"] {
+            assert!(pieces(text).is_ok(), "{text}");
+        }
     }
 
     proptest! {
