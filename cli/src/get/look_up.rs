@@ -56,6 +56,7 @@ pub(super) async fn look_up(
         asked: AskedObjects::among(&known, words),
         known,
         troubles: live.troubles,
+        single_troubles: live.single_troubles,
         selector: settings.selector.clone().unwrap_or_default(),
         whole,
         holds: RefCell::new(holds.with_unwritten(live.unwritten)),
