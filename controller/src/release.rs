@@ -24,7 +24,7 @@ use drift_kube::{
     HomeSettings, KubeconfigSettings, LeaseHandle, LeaseWatch, ObjectClient, Progress, ResolvedKind, Selections,
     ShutdownSignals, Site, WriteError,
 };
-use drift_language::Target;
+use drift_language::{Folded, Target};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use tokio_util::sync::CancellationToken;
@@ -133,7 +133,7 @@ impl Targets {
         let loaded = configuration.wait_for(|configuration| configuration.loaded);
         let loaded =
             tokio::time::timeout(CONFIGURATION_PATIENCE, loaded).await.context("the ConfigMaps cannot be read")??;
-        for problem in &loaded.problems {
+        for problem in Folded::all(&loaded.problems) {
             print_error(&format!("a document that cannot be read is looked for by its note only: {problem}"));
         }
         Ok(Self(loaded.targets.clone()))

@@ -325,7 +325,7 @@ async fn know_of_the_last_good_text(world: &World, target: &Target) -> Result<()
     let get = wait::until("get to know of the last good text", wait::DEADLINE, async || {
         let get = world.run_command(&[&["get", "proxies", "-o", "json"], &place[..]].concat()).await?;
         let goes_on =
-            "unknown key `intervall` in spec: did you mean `interval`?); the programs go on by its last good text";
+            "unknown key `intervall` in spec: did you mean `interval`?); the programs go on by the last good text";
         Ok(if get.complaints.contains(goes_on) { Seen::Met(get) } else { Seen::Instead(format!("{get:?}")) })
     });
     let get = get.await?;
@@ -337,7 +337,7 @@ async fn know_of_the_last_good_text(world: &World, target: &Target) -> Result<()
     ensure!(web["target"] == "unknown" && web["suspended"].is_null(), "{web}");
     let explain = world.run_command(&[&["explain", "proxy/web"], &place[..]].concat()).await?;
     ensure!(explain.code == 2 && explain.output.contains("stands      driftObserved True/NotCreated"), "{explain:?}");
-    ensure!(explain.output.contains("go on by its last good text"), "{explain:?}");
+    ensure!(explain.output.contains("go on by the last good text"), "{explain:?}");
     let suspend = world.run_command(&[&["suspend", target.name()], &home[..]].concat()).await?;
     ensure!(suspend.code == 3 && suspend.complaints.contains("nothing written there takes effect"), "{suspend:?}");
     Ok(())

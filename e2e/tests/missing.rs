@@ -34,13 +34,17 @@ async fn wait_for_metric(programs: &[Arc<Program>; 2], wanted: f64) -> Result<()
 
 /// Checks the reports of programs and commands about the missing target.
 async fn ensure_told(world: &World, programs: &[Arc<Program>; 2], is_missing: bool) -> Result<()> {
+    let home = world.programs_namespace();
+    let cause = format!("ConfigMap {home}/{OTHER} is gone or lacks the label");
     for program in programs {
         let (status, text) = program.page("/readyz").await?;
-        ensure!(status == 200 && text.contains("target lost: missing: ConfigMap") == is_missing, "{status} {text}");
+        ensure!(
+            status == 200 && text.contains(&format!("target lost: missing: {cause}")) == is_missing,
+            "{status} {text}"
+        );
     }
-    let home = world.programs_namespace();
     let place = ["-n", world.objects_namespace(), "--targets-namespace", home];
-    let said = format!("target lost: ConfigMap {home}/{OTHER}, which had it, is gone or lacks the label");
+    let said = format!("target lost: {cause}");
     for command in [[&["get", "proxies"], &place[..]].concat(), vec!["check", "--from-cluster", "-n", home]] {
         let ended = world.run_command(&command).await?;
         ensure!(ended.complaints.contains(&said) == is_missing && (ended.code != 0) == is_missing, "{ended:?}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use drift_language::{DocumentName, FoundDocument, HolderLabel, Places, find_documents};
+use drift_language::{DocumentName, FoundDocument, HolderLabel, Places, Problem, find_documents};
 
 /// A part of a draft that only a person can fill in.
 pub(crate) const PLACEHOLDER: &str = "CHANGE-ME";
@@ -50,6 +50,8 @@ pub(crate) struct Remark {
     pub(crate) line: String,
     /// The mistake and its remedy.
     pub(crate) message: String,
+    /// The same of a missing target. People read equal ones once.
+    pub(crate) missing: Option<Problem>,
 }
 
 impl Remark {
@@ -57,7 +59,7 @@ impl Remark {
     #[must_use]
     pub(crate) fn of_source(source: &str, message: &str) -> Self {
         let (source, message) = (source.to_owned(), message.to_owned());
-        Self { severity: Severity::Warning, source, place: None, line: String::new(), message }
+        Self { severity: Severity::Warning, source, place: None, line: String::new(), message, missing: None }
     }
 }
 
@@ -108,7 +110,8 @@ impl Document {
         message: String,
     ) -> Remark {
         let text = self.source.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
-        Remark { severity, source: self.source.name.clone(), place: Some((line, column)), line: text, message }
+        let source = self.source.name.clone();
+        Remark { severity, source, place: Some((line, column)), line: text, message, missing: None }
     }
 }
 

@@ -77,6 +77,7 @@ fn broken_yaml(source: &Source) -> Vec<Remark> {
         place: Some(place),
         line: source.text.lines().nth(place.0.saturating_sub(1)).unwrap_or_default().to_owned(),
         message: format!("this YAML document is skipped: {mistake}"),
+        missing: None,
     };
     broken_manifests(&source.text).into_iter().map(remark).collect()
 }

@@ -2,10 +2,12 @@
 //!
 //! Text for people always has colours; the stream that prints it removes them where no terminal shows them.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use drift_api::secrets::secret_lines::redacted;
+use drift_language::Folded;
 use serde_json::{Value, json};
 
 use crate::check::document::{Remark, Severity};
@@ -13,7 +15,19 @@ use crate::check::report::{Good, Rate, Report, Waited, requests_of, total_rates}
 
 /// Every remark, with the line it is about.
 pub(super) fn people(report: &Report) -> String {
-    report.remarks.iter().map(|remark| format!("{}\n\n", of_remark(remark))).collect()
+    folded(report).iter().map(|remark| format!("{}\n\n", of_remark(remark))).collect()
+}
+
+/// The remarks, and behind them those about missing targets, equal ones of one ConfigMap once.
+fn folded(report: &Report) -> Vec<Cow<'_, Remark>> {
+    let others = report.remarks.iter().filter(|remark| remark.missing.is_none()).map(Cow::Borrowed);
+    let missing = Folded::all(report.remarks.iter().filter_map(|remark| remark.missing.as_ref()));
+    let missing = missing.iter().filter_map(|folded| {
+        let is_first = |remark: &&Remark| remark.missing.as_ref() == folded.problems().first().copied();
+        let first = report.remarks.iter().find(is_first)?;
+        Some(Cow::Owned(Remark { message: folded.to_string(), ..first.clone() }))
+    });
+    others.chain(missing).collect()
 }
 
 /// The kinds whose fields are not checked, in one line.
@@ -154,7 +168,7 @@ pub(super) fn json(report: &Report) -> Value {
 /// The same as workflow commands of GitHub.
 pub(super) fn annotations(report: &Report) -> String {
     let mut text = String::new();
-    for remark in &report.remarks {
+    for remark in folded(report) {
         let place = remark.place.map(|(line, column)| format!(",line={line},col={column}")).unwrap_or_default();
         let (file, message) = (property(&remark.source), escaped(&remark.message));
         let _ = writeln!(text, "::{} file={file}{place},title=kubectl drift check::{message}", word(remark.severity));

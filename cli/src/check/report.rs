@@ -166,7 +166,7 @@ pub(crate) fn check_without(documents: &[Document], refused: &Refused) -> Report
     let catalogue = Catalogue::default().update_without(&texts, &CreationTimes::new(), refused);
     let mut report = Report::default();
     let mut tell = |severity, problems: &[Problem]| {
-        for Problem { document, line, column, message } in problems {
+        for Problem { document, line, column, message, .. } in problems {
             let document = Document::find(documents, document);
             report.remarks.extend(document.map(|found| found.remark(severity, (*line, *column), message.clone())));
         }

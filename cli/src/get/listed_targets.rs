@@ -24,8 +24,10 @@ pub(super) struct ListedTargets {
     pub(super) known: Vec<KnownKind>,
     /// The kinds that were named; none for all.
     pub(super) asked: Vec<AskedObjects>,
-    /// Problems of programs and targets.
+    /// Problems of programs and targets. Equal ones are one.
     pub(super) troubles: Vec<String>,
+    /// The same, each for itself.
+    pub(super) single_troubles: Vec<String>,
     /// The labels of the objects.
     pub(super) selector: LabelSelector,
     /// True if that is all that there is.
@@ -132,6 +134,7 @@ mod tests {
     use crate::targets::known::ByLastGood;
     use drift_kube::client::ResolvedKind;
     use drift_language::fixtures::proxies::TEXT;
+    use drift_language::{DocumentName, Problem};
     use kube::core::{ApiResource, GroupVersionKind};
     use serde_json::json;
     use std::sync::Arc;
@@ -145,7 +148,7 @@ mod tests {
             let last_good = ByLastGood {
                 name: (*name).to_owned(),
                 objects: vec![objects.clone()],
-                trouble: "it is gone".to_owned(),
+                trouble: Problem::of_target(DocumentName::default(), *name, "it is gone"),
                 missing_map: None,
             };
             KnownTarget::LastGood(Arc::new(last_good))

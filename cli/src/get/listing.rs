@@ -44,7 +44,7 @@ pub(super) async fn list_rows(
         Some((&one.objects, namespaces))
     });
     let (collections, reports) = futures::join!(list(client, known, &asked), ReportLists::read(client, places));
-    let (mut troubles, mut whole, mut rows) = (listed.troubles.clone(), listed.whole, Vec::new());
+    let (mut troubles, mut whole, mut rows) = (listed.single_troubles.clone(), listed.whole, Vec::new());
     for ListedCollection { collection, objects } in &collections {
         match objects {
             Ok(objects) => rows.extend(objects.iter().filter_map(|seen| {

@@ -57,13 +57,16 @@ pub(super) async fn look_up(
     let uncorrected = controller.as_ref().ok().filter(|_| is_corrected);
     let uncorrected = uncorrected.and_then(|lease| Holder::Controller.vacancy(lease.as_ref(), place, clock::wall()));
     let is_unpolled = live.vacancy.is_some();
-    let troubles = live.vacancy.into_iter().chain(uncorrected).chain(live.troubles).collect();
+    let of_programs: Vec<String> = live.vacancy.into_iter().chain(uncorrected).collect();
+    let troubles = of_programs.iter().cloned().chain(live.troubles).collect();
+    let single_troubles = of_programs.into_iter().chain(live.single_troubles).collect();
     let controller = controller_holds(&controller, clock::wall());
     let holds = LeaseHolds { attested: live.attested, unwritten: live.unwritten, controller };
     Ok(ListedTargets {
         asked: AskedObjects::among(&known, words),
         known,
         troubles,
+        single_troubles,
         selector: settings.selector.clone().unwrap_or_default(),
         whole,
         is_unpolled,

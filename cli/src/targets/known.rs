@@ -12,7 +12,9 @@ use drift_api::names::{TARGETS_LABEL, TRUE};
 use drift_api::object::LeanObject;
 use drift_api::unwritten::UnwrittenTargets;
 use drift_language::manifests_of;
-use drift_language::{Catalogue, CreationTimes, DocumentName, ObjectSelection, Problem, Refused, Target, Texts};
+use drift_language::{
+    Catalogue, CreationTimes, DocumentName, Folded, ObjectSelection, Problem, Refused, Target, Texts,
+};
 use serde_json::Value;
 
 /// Active targets by the poller's Lease.
@@ -50,8 +52,10 @@ pub(crate) struct LiveTargets {
     pub(crate) good: Vec<Arc<Target>>,
     /// Targets by texts that are no longer there.
     pub(crate) by_last_good: Vec<Arc<ByLastGood>>,
-    /// Problems, one sentence each.
+    /// Problems, one sentence each. Equal ones of one ConfigMap are one.
     pub(crate) troubles: Vec<String>,
+    /// The same with a sentence for each target and document, for programs.
+    pub(crate) single_troubles: Vec<String>,
     /// The poller's attestations, none if no poller holds its Lease; `None` if the Lease could not be read.
     pub(crate) attested: Option<BTreeMap<String, Attestation>>,
     /// The verdicts that the poller cannot write.
@@ -77,7 +81,7 @@ pub(crate) struct ByLastGood {
     /// The places of its objects, labels aside.
     pub(crate) objects: Vec<ObjectSelection>,
     /// The problem and its consequence.
-    pub(crate) trouble: String,
+    pub(crate) trouble: Problem,
     /// The ConfigMap that last had it and that is missing; `None` if a wrong document stands for the target.
     pub(crate) missing_map: Option<String>,
 }
@@ -109,31 +113,27 @@ impl LiveTargets {
         let good: Vec<_> = catalogue.targets().values().cloned().collect();
         let wrong = wrong_documents(texts, catalogue.problems());
         let by_last_good = by_last_good(namespace, (texts, &catalogue), (&wrong, notes));
-        let mut troubles: Vec<_> = by_last_good.iter().map(|target| target.trouble.clone()).collect();
+        let mut problems: Vec<Problem> = by_last_good.iter().map(|target| target.trouble.clone()).collect();
         let is_told = |wrong: &&Wrong| by_last_good.iter().any(|target| may_be_of(wrong, &target.name, notes));
-        troubles.extend(
-            wrong
-                .iter()
-                .filter(|wrong| !is_told(wrong))
-                .map(|wrong| format!("{}; an earlier text of it is not known to be active", wrong.sentence(namespace))),
-        );
-        troubles.extend(catalogue.taken().iter().map(|Problem { document, message, .. }| {
-            let DocumentName { config_map, key } = document;
-            format!("ConfigMap {namespace}/{config_map}, key {key}: {message}")
+        problems.extend(wrong.iter().filter(|wrong| !is_told(wrong)).map(|wrong| wrong.problem(namespace)));
+        let placed = |problem: Problem| Problem { document: in_namespace(namespace, problem.document), ..problem };
+        problems.extend(catalogue.taken().into_iter().map(placed));
+        problems.extend(good.iter().filter_map(|target| other_text(namespace, target, notes)).map(|problem| {
+            let message = format!(
+                "{}: that was edited a moment ago, or what the cluster has does not fit it (check --from-cluster says what)",
+                problem.message
+            );
+            Problem { message, ..problem }
         }));
-        let other_texts = good.iter().filter_map(|target| other_text(namespace, target, notes));
-        troubles.extend(other_texts.map(|sentence| {
-            format!("{sentence}: that was edited a moment ago, or what the cluster has does not fit it (check --from-cluster says what)")
-        }));
-        troubles.extend(
-            notes
-                .unread
-                .iter()
-                .map(|why| format!("{why}: targets that are active by an earlier text could not be looked for")),
-        );
+        let unread = notes
+            .unread
+            .iter()
+            .map(|why| format!("{why}: targets that are active by an earlier text could not be looked for"));
+        let troubles = Folded::all(&problems).iter().map(ToString::to_string).chain(unread.clone()).collect();
+        let single_troubles = problems.iter().map(ToString::to_string).chain(unread).collect();
         let attested = notes.unread.is_none().then(|| notes.attested.clone());
         let (unwritten, vacancy) = (notes.unwritten.clone(), notes.vacancy.clone());
-        Self { good, by_last_good, troubles, attested, unwritten, vacancy }
+        Self { good, by_last_good, troubles, single_troubles, attested, unwritten, vacancy }
     }
 
     /// Targets that are not those of a cluster.
@@ -215,8 +215,13 @@ impl KnownTarget {
 /// The sentence about an object that no known text selects.
 fn doubt_of_target(candidates: &[Arc<ByLastGood>]) -> String {
     let names: Vec<_> = candidates.iter().map(|target| target.name.as_str()).collect();
-    let trouble = candidates.first().map(|target| target.trouble.as_str()).unwrap_or_default();
+    let trouble = candidates.first().map(|target| target.trouble.to_string()).unwrap_or_default();
     format!("its target is unknown; it may be {}, whose text cannot be read: {trouble}", names.join(" or "))
+}
+
+/// Names the ConfigMap with its namespace, for sentences.
+fn in_namespace(namespace: &str, DocumentName { config_map, key }: DocumentName) -> DocumentName {
+    DocumentName { config_map: format!("ConfigMap {namespace}/{config_map}"), key }
 }
 
 impl Wrong {
@@ -224,11 +229,22 @@ impl Wrong {
         let DocumentName { config_map, key } = &self.document;
         format!("the text in ConfigMap {namespace}/{config_map}, key {key}, is wrong ({})", self.problems)
     }
+
+    /// The problem of a document that is that of no known target.
+    fn problem(&self, namespace: &str) -> Problem {
+        Problem {
+            document: in_namespace(namespace, self.document.clone()),
+            line: 0,
+            column: 0,
+            target: None,
+            message: format!("the text is wrong ({}); no earlier text is known to be active", self.problems),
+        }
+    }
 }
 
 fn wrong_documents(texts: &Texts, problems: &[Problem]) -> Vec<Wrong> {
     let mut wrong: Vec<Wrong> = Vec::new();
-    for Problem { document, line, column, message } in problems {
+    for Problem { document, line, column, message, .. } in problems {
         let said = if *line == 0 { message.clone() } else { format!("line {line} column {column}: {message}") };
         match wrong.last_mut().filter(|last| last.document == *document) {
             Some(last) => last.problems = format!("{}; {said}", last.problems),
@@ -270,28 +286,38 @@ fn by_last_good(
         let said: Vec<_> = wrong.iter().filter(|wrong| may_be_of(wrong, name, notes)).collect();
         let missing_map = places.iter().map(|place| &place.config_map).find(|map| !texts.contains_key(*map));
         let missing_map = missing_map.filter(|_| said.is_empty()).cloned();
-        let said = match &missing_map {
-            _ if !said.is_empty() => {
-                said.iter().map(|wrong| wrong.sentence(namespace)).collect::<Vec<_>>().join(", and ")
+        let (document, named, cause) = match (&*said, &missing_map) {
+            // The key is beside the name, so that equal mistakes of several documents have equal messages.
+            ([wrong], _) if wrong.name.as_ref() == Some(name) => {
+                let DocumentName { config_map, key } = &wrong.document;
+                let cause = format!("the text in ConfigMap {namespace}/{config_map} is wrong ({})", wrong.problems);
+                (wrong.document.clone(), format!("{name} (key {key})"), cause)
             }
-            Some(map) => format!(
-                "ConfigMap {namespace}/{map}, which had it, is gone or lacks the label {TARGETS_LABEL}: \"{TRUE}\""
-            ),
+            ([wrong, ..], _) => {
+                let all: Vec<_> = said.iter().map(|wrong| wrong.sentence(namespace)).collect();
+                (wrong.document.clone(), name.clone(), all.join(", and "))
+            }
+            ([], Some(map)) => {
+                let cause =
+                    format!("ConfigMap {namespace}/{map} is gone or lacks the label {TARGETS_LABEL}: \"{TRUE}\"");
+                (DocumentName { config_map: map.clone(), key: String::new() }, name.clone(), cause)
+            }
             // A ConfigMap that stands there lacks the target: it was removed, and the programs clean up after it.
-            None => return None,
+            ([], None) => return None,
         };
         let consequence = match (is_attested, &missing_map) {
             (_, Some(_)) => &format!(
-                "nothing of it is created or updated, and after a restart nothing is polled or deleted; apply the ConfigMap with the \
-                     label again, or remove the target with `kubectl drift forget {name}`"
+                "nothing is created or updated, and after a restart nothing is polled or deleted; apply the ConfigMap with the \
+                     label again, or remove the target with `{}`",
+                Problem::FORGET
             ),
-            (true, None) => "the programs go on by its last good text, which cannot be read from here",
+            (true, None) => "the programs go on by the last good text, which cannot be read from here",
             (false, None) => {
-                "whether the programs go on by an earlier text is unknown: the poller does not attest the target at the moment"
+                "whether the programs go on by an earlier text is unknown: the poller does not attest one at the moment"
             }
         };
         let objects = places.iter().map(|place| place.objects.clone()).collect();
-        let trouble = format!("target {name}: {said}; {consequence}");
+        let trouble = Problem::of_target(document, named, format!("{cause}; {consequence}"));
         Some(Arc::new(ByLastGood { name: name.clone(), objects, trouble, missing_map }))
     };
     lost.filter_map(of).collect()
@@ -299,15 +325,15 @@ fn by_last_good(
 
 /// The warning that the poller attests another text of a target than the one in its ConfigMap.
 #[must_use]
-pub(crate) fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<String> {
+pub(crate) fn other_text(namespace: &str, target: &Target, notes: &LeaseNotes) -> Option<Problem> {
     let is_other = |attestation: &&Attestation| {
         let text = notes.attested_texts.get(&target.name);
         attestation.hash != target.verdict_hash || text.is_some_and(|text| *text != target.document_hash)
     };
     notes.attested.get(&target.name).filter(is_other)?;
     let DocumentName { config_map, key } = &target.document;
-    let place = format!("ConfigMap {namespace}/{config_map}, key {key}");
-    Some(format!("target {}: the poller goes by another text than the one in {place}", target.name))
+    let message = format!("the poller goes by another text than the one in ConfigMap {namespace}/{config_map}");
+    Some(Problem::of_target(target.document.clone(), format!("{} (key {key})", target.name), message))
 }
 
 /// Why `suspend: true` or `suspend: false` in the text of this target may have no effect; `None` where nothing speaks against it.
@@ -325,7 +351,7 @@ pub(crate) fn doubt_of_brake(
         )));
     }
     let verdicts_alone = LeaseNotes { attested_texts: BTreeMap::new(), ..notes.clone() };
-    let sentence = other_text(namespace, target, &verdicts_alone)?;
+    let problem = other_text(namespace, target, &verdicts_alone)?;
     let (instead, brake) = match suspend {
         true => {
             (format!("; `kubectl drift pause {} --all` holds corrections meanwhile", target.objects.kind), "suspending")
@@ -333,7 +359,7 @@ pub(crate) fn doubt_of_brake(
         false => (String::new(), "unsuspending"),
     };
     Some(EditDoubt::OtherText(format!(
-        "{sentence}: unless that was edited seconds ago it was refused (check --from-cluster says why), and {brake} the target takes effect \
+        "{problem}: unless that was edited seconds ago it was refused (check --from-cluster says why), and {brake} the target takes effect \
          once it is mended{instead}"
     )))
 }

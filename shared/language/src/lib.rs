@@ -102,7 +102,7 @@ pub use values::entities::without_entities;
 pub use values::json::{JsonError, fault_in, memory_of, parse_json};
 pub use values::names::{is_dns_label, is_dns_subdomain};
 pub use values::xml::{XmlError, parse_xml};
-pub use yaml::problem::{DocumentName, Problem};
+pub use yaml::problem::{DocumentName, Folded, Problem};
 pub use yaml::to_yaml;
 
 pub(crate) mod suggest;

@@ -51,8 +51,9 @@ pub(crate) fn secret_doubt(needed: &NeededSecret, secret: &LabelledSecret) -> Op
 #[must_use]
 pub(crate) fn missing_targets(namespace: &str, texts: &Texts, notes: &LeaseNotes) -> Vec<Remark> {
     let remark = |target: &Arc<ByLastGood>| {
-        let remark = Remark::of_source(&format!("configmap/{}", target.missing_map.as_ref()?), &target.trouble);
-        Some(Remark { severity: Severity::Error, ..remark })
+        let trouble = &target.trouble;
+        let remark = Remark::of_source(&format!("configmap/{}", target.missing_map.as_ref()?), &trouble.to_string());
+        Some(Remark { severity: Severity::Error, missing: Some(trouble.clone()), ..remark })
     };
     LiveTargets::of(namespace, (texts, &CreationTimes::new()), notes).by_last_good.iter().filter_map(remark).collect()
 }
@@ -172,8 +173,34 @@ fn is_same(sent: &Value, kept: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::rendering::{annotations, json as json_of, people};
+    use crate::check::report::Report;
+    use crate::targets::known::NotedPlace;
     use drift_api::names::CREDENTIAL_POLLER;
     use serde_json::json;
+
+    #[test]
+    fn missing_targets_of_one_config_map_are_shown_once() {
+        let place = |(target, config_map): (&str, &str)| NotedPlace {
+            target: target.to_owned(),
+            config_map: config_map.to_owned(),
+            objects: drift_language::fixtures::proxies::target(drift_language::fixtures::proxies::TEXT).objects.clone(),
+        };
+        let places = [("a", "m"), ("b", "m"), ("c", "m"), ("d", "m"), ("e", "m"), ("f", "n")].map(place).to_vec();
+        let remarks = missing_targets("ns", &Texts::new(), &LeaseNotes { places, ..LeaseNotes::default() });
+        let report = Report { remarks, ..Report::default() };
+        assert!(report.is_bad() && json_of(&report)["problems"].as_array().is_some_and(|problems| problems.len() == 6));
+        let shown = annotations(&report);
+        let lines: Vec<_> = shown.lines().collect();
+        assert!(lines.len() == 2 && people(&report).matches("-->").count() == 2, "{shown}");
+        assert!(
+            lines[0].contains("file=configmap/m,") && lines[0].contains("::targets a, b, c and 2 more: "),
+            "{shown}"
+        );
+        assert!(lines[0].contains("ConfigMap ns/m is gone") && lines[0].contains("forget TARGET`"), "{shown}");
+        assert!(lines[1].contains("file=configmap/n,") && lines[1].contains("::target f: "), "{shown}");
+        assert!(lines[1].contains("ConfigMap ns/n is gone") && lines[1].contains("forget f`"), "{shown}");
+    }
 
     #[test]
     fn claims_in_another_scope_are_told_with_the_line_that_keeps_them() {

@@ -4,12 +4,12 @@ pub(super) mod alarms;
 mod json;
 mod query;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::held_corrections::{Held, Hold};
-use drift_language::Target;
+use drift_language::{Folded, Problem, Target};
 use jiff::Timestamp;
 
 use crate::engine::object::overview::order::{Page, Trouble, needs_a_person, page_of_groups, page_of_objects};
@@ -31,12 +31,30 @@ pub(super) struct Content {
     pub(super) site: SiteNames,
     /// The parts of this program that are not ready, each with its cause.
     pub(super) unready: Vec<(String, String)>,
-    /// The errors of documents that are not active.
-    pub(super) problems: Vec<String>,
+    /// The documents that are not active.
+    pub(super) not_active: NotActive,
     /// The sentence for a controller's Lease that cannot be read.
     pub(super) unread_holds: Option<String>,
     /// Every active target.
     pub(super) targets: Vec<TargetLine>,
+}
+
+/// Documents that are not active.
+#[derive(Debug, Default)]
+pub(super) struct NotActive {
+    /// Their number.
+    pub(super) count: usize,
+    /// Their problems, equal ones of one ConfigMap once.
+    pub(super) sentences: Vec<String>,
+}
+
+impl NotActive {
+    /// The documents with these problems.
+    pub(super) fn of(problems: &[Problem]) -> Self {
+        let documents: BTreeSet<_> = problems.iter().map(|problem| &problem.document).collect();
+        let sentences = Folded::all(problems).iter().map(ToString::to_string).collect();
+        Self { count: documents.len(), sentences }
+    }
 }
 
 /// The names of this installation, and the commands that need them.
@@ -188,7 +206,7 @@ impl Content {
             leader_elsewhere: None,
             site: SiteNames::default(),
             unready: Vec::new(),
-            problems: Vec::new(),
+            not_active: NotActive::default(),
             unread_holds: None,
             targets,
         }

@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use crate::engine::object::overview::{LeaseHolds, Question, TargetOverview};
 use crate::run::attestation::AttestationList;
 pub use content::SiteNames;
-use content::{Content, Signal, parse};
+use content::{Content, NotActive, Signal, parse};
 use controller_holds::ControllerHolds;
 pub use controller_holds::ControllerLease;
 
@@ -93,7 +93,7 @@ impl Page {
             leader_elsewhere: (!leads).then(|| self.leader_command.clone()),
             site: self.site.clone(),
             unready: unready.collect(),
-            problems: configuration.problems.iter().map(ToString::to_string).collect(),
+            not_active: NotActive::of(&configuration.problems),
             unread_holds: holds.notice(),
             ..Content::new((question, clock::wall()), configuration.targets.values(), &answers)
         })

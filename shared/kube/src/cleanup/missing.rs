@@ -19,14 +19,15 @@ use crate::config::Configuration;
 use crate::events::{EventWriter, Notice, NoticeKind};
 use crate::telemetry::health::{Health, Remark};
 use drift_api::names::{TARGETS_LABEL, TRUE};
+use drift_language::{DocumentName, Folded, Problem};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TargetLabel {
     target: String,
 }
 
-/// Reports missing targets: a metric, a line in `/readyz`, an Event on the program's Lease, and the log.
-/// Cheap to clone.
+/// Reports missing targets: a metric for each, and for those with one cause a line in `/readyz`, an Event on the
+/// program's Lease, and a line in the log. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct MissingTargets {
     gauge: Family<TargetLabel, Gauge>,
@@ -35,15 +36,21 @@ pub struct MissingTargets {
     lease: ObjectReference,
 }
 
-/// The current signs of one missing target, removed on drop.
-struct Sign {
-    gauge: Family<TargetLabel, Gauge>,
-    label: TargetLabel,
-    sentence: String,
-    _remark: Remark,
+/// The current signs of missing targets, removed on drop.
+#[derive(Default)]
+struct Signs {
+    gauges: BTreeMap<String, ShownGauge>,
+    problems: BTreeMap<String, Problem>,
+    _remarks: Vec<Remark>,
 }
 
-impl Drop for Sign {
+/// The time series of one missing target, removed on drop.
+struct ShownGauge {
+    gauge: Family<TargetLabel, Gauge>,
+    label: TargetLabel,
+}
+
+impl Drop for ShownGauge {
     fn drop(&mut self) {
         self.gauge.remove(&self.label);
     }
@@ -60,7 +67,7 @@ impl MissingTargets {
 
     /// Keeps the signs up to date until the future is dropped, for a term of leadership.
     pub async fn follow(&self, mut configuration: watch::Receiver<Arc<Configuration>>, notes: NotedSelections) {
-        let (mut signs, mut changes) = (BTreeMap::new(), notes.subscribe());
+        let (mut signs, mut changes) = (Signs::default(), notes.subscribe());
         loop {
             changes.mark_unchanged();
             let now = configuration.borrow_and_update().clone();
@@ -74,40 +81,43 @@ impl MissingTargets {
         }
     }
 
-    fn show(
-        &self,
-        mut before: BTreeMap<String, Sign>,
-        missing: BTreeMap<String, String>,
-        configuration: &Configuration,
-    ) -> BTreeMap<String, Sign> {
+    fn show(&self, mut before: Signs, missing: BTreeMap<String, String>, configuration: &Configuration) -> Signs {
         let namespace = self.lease.namespace.as_deref().unwrap_or_default();
-        let mut signs = BTreeMap::new();
-        for (target, config_map) in missing {
-            let place = (namespace, config_map.as_str());
-            let sentence = sentence(&target, place, has_problem(configuration, &config_map));
-            let known = before.remove(&target).filter(|sign| sign.sentence == sentence);
-            let sign = known.unwrap_or_else(|| self.sign(&target, sentence));
-            // After the drop of an older sign of this target, which removes its time series.
-            self.gauge.get_or_create(&sign.label).set(1);
-            signs.insert(target, sign);
-        }
-        before.keys().for_each(|target| tracing::info!(target = target, "the target is not missing any more"));
-        signs
+        let problem = |(target, config_map): (String, String)| {
+            let message = message((namespace, &config_map), has_problem(configuration, &config_map));
+            let document = DocumentName { config_map, key: String::new() };
+            (target.clone(), Problem::of_target(document, target, message))
+        };
+        let problems: BTreeMap<String, Problem> = missing.into_iter().map(problem).collect();
+        let is_new = |(target, problem): &(&String, &Problem)| before.problems.get(*target) != Some(*problem);
+        let new: Vec<&Problem> = problems.iter().filter(is_new).map(|(_, problem)| problem).collect();
+        Folded::all(new).iter().for_each(|folded| self.tell(folded));
+        let gauge =
+            |target: &String| (target.clone(), before.gauges.remove(target).unwrap_or_else(|| self.show_gauge(target)));
+        let gauges = problems.keys().map(gauge).collect();
+        before.gauges.keys().for_each(|target| tracing::info!(target = target, "the target is not missing any more"));
+        let remark = |folded: &Folded<'_>| self.health.remark(folded.subject(), folded.message());
+        let remarks = Folded::all(problems.values()).iter().map(remark).collect();
+        Signs { gauges, problems, _remarks: remarks }
     }
 
-    fn sign(&self, target: &str, sentence: String) -> Sign {
-        tracing::warn!(target = target, cause = sentence, "the target is missing");
+    fn tell(&self, folded: &Folded<'_>) {
+        let targets = folded.problems().iter().filter_map(|problem| problem.target.as_deref()).collect::<Vec<_>>();
+        tracing::warn!(targets = targets.join(", "), cause = folded.message(), "targets are missing");
         self.events.emit(Notice {
-            target: target.to_owned(),
+            target: folded.problems().first().map(|problem| problem.document.config_map.clone()).unwrap_or_default(),
             regarding: self.lease.clone(),
             kind: NoticeKind::Warning,
             reason: "TargetMissing",
             action: "Load",
-            note: format!("target {target} is missing: {sentence}"),
+            note: folded.to_string(),
         });
-        let remark = self.health.remark(format!("target {target}"), format!("missing: {sentence}"));
+    }
+
+    fn show_gauge(&self, target: &str) -> ShownGauge {
         let label = TargetLabel { target: target.to_owned() };
-        Sign { gauge: self.gauge.clone(), label, sentence, _remark: remark }
+        self.gauge.get_or_create(&label).set(1);
+        ShownGauge { gauge: self.gauge.clone(), label }
     }
 }
 
@@ -116,16 +126,16 @@ fn has_problem(configuration: &Configuration, config_map: &str) -> bool {
     wrong.into_iter().any(|document| document.config_map == config_map)
 }
 
-fn sentence(target: &str, (namespace, config_map): (&str, &str), has_problem: bool) -> String {
-    let config_map = format!("ConfigMap {namespace}/{config_map}, which had it,");
+fn message((namespace, config_map): (&str, &str), has_problem: bool) -> String {
     let cause = match has_problem {
-        true => format!("{config_map} has a wrong document"),
-        false => format!("{config_map} is gone or lacks the label {TARGETS_LABEL}: \"{TRUE}\""),
+        true => "has a wrong document".to_owned(),
+        false => format!("is gone or lacks the label {TARGETS_LABEL}: \"{TRUE}\""),
     };
+    let forget = Problem::FORGET;
     format!(
-        "{cause}. Its objects keep their conditions and finalizers, and are neither polled nor corrected; new objects and \
-         deletions of other targets in the same scope wait. Restore the ConfigMap; or, to remove the target, run \
-         kubectl drift forget {target} --targets-namespace {namespace}"
+        "missing: ConfigMap {namespace}/{config_map} {cause}; the objects keep their conditions and finalizers, and are \
+         neither polled nor corrected, and deletions of other targets in the same scope wait (restore the ConfigMap, or \
+         remove the target with `{forget} --targets-namespace {namespace}`)"
     )
 }
 
@@ -136,7 +146,7 @@ mod tests {
     use crate::client::fake_api::{answering, reply};
     use crate::events::{event_writer, lease_reference};
     use crate::telemetry::metrics;
-    use drift_language::{DocumentName, Problem, Target};
+    use drift_language::Target;
     use serde_json::json;
     use std::collections::BTreeSet;
     use tokio_util::sync::CancellationToken;
@@ -156,7 +166,7 @@ mod tests {
 
     fn wrong(config_map: &str) -> Problem {
         let document = DocumentName { config_map: config_map.to_owned(), key: "k".to_owned() };
-        Problem { document, line: 1, column: 1, message: "no".to_owned() }
+        Problem { document, line: 1, column: 1, target: None, message: "no".to_owned() }
     }
 
     #[tokio::test(start_paused = true)]
@@ -175,25 +185,35 @@ mod tests {
             let text = metrics::text(&registry).unwrap();
             let lines = text.lines().filter(|line| line.starts_with("drift_targets_missing{"));
             let named = lines.filter_map(|line| line.split("target=\"").nth(1)?.split('"').next().map(str::to_owned));
-            let remarks: Vec<_> = health.remarks().into_iter().filter_map(|remark| remark.trouble).collect();
-            (named.collect::<BTreeSet<_>>(), remarks)
+            (named.collect::<BTreeSet<_>>(), health.remarks())
         };
         let looking = async {
+            let lost = "missing: ConfigMap here/c is gone or lacks the label";
+            let wrong_map = "missing: ConfigMap here/c has a wrong document";
             for (active, whole, problem, missing, said) in [
-                (vec![&one, &two], vec![], None, vec![], ""),
-                (vec![&one], vec![], None, vec!["two"], "is gone or lacks the label"),
-                (vec![&one], vec![], Some(wrong(&map)), vec!["two"], "has a wrong document"),
-                (vec![], vec![], Some(wrong("other")), vec!["one", "two"], "is gone or lacks the label"),
-                (vec![&one, &two], vec![], None, vec![], ""),
-                (vec![], vec![&*map], None, vec![], ""),
+                (vec![&one, &two], vec![], None, vec![], None),
+                (vec![&one], vec![], None, vec!["two"], Some(("target two", lost, "forget two"))),
+                (vec![&one], vec![], Some(wrong(&map)), vec!["two"], Some(("target two", wrong_map, "forget two"))),
+                (
+                    vec![],
+                    vec![],
+                    Some(wrong("other")),
+                    vec!["one", "two"],
+                    Some(("targets one, two", lost, "forget TARGET")),
+                ),
+                (vec![&one, &two], vec![], None, vec![], None),
+                (vec![], vec![&*map], None, vec![], None),
             ] {
                 let problems = problem.into_iter().collect();
                 published.send_replace(Arc::new(Configuration { problems, ..configuration(&active, &whole) }));
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
                 let (named, remarks) = shown();
                 let missing: BTreeSet<String> = missing.into_iter().map(str::to_owned).collect();
-                assert!(named == missing && remarks.len() == missing.len(), "{named:?} {remarks:?}");
-                assert!(remarks.iter().all(|remark| remark.contains(said)), "{remarks:?}");
+                assert!(named == missing && remarks.len() == usize::from(said.is_some()), "{named:?} {remarks:?}");
+                let Some((subject, cause, command)) = said else { continue };
+                let text = remarks[0].trouble.as_deref().unwrap();
+                assert!(remarks[0].name == subject && text.starts_with(cause), "{remarks:?}");
+                assert!(text.contains(&format!("`kubectl drift {command} --targets-namespace here`")), "{text}");
             }
         };
         tokio::select! {
@@ -202,7 +222,14 @@ mod tests {
             () = task.run(CancellationToken::new()) => unreachable!(),
         }
         let told: Vec<_> = log.all().iter().map(|sent| sent.json()).collect();
-        assert_eq!(told.len(), 4, "once for each target and cause: {told:?}");
+        let notes = told.iter().map(|event| event["note"].as_str().unwrap().split(';').next().unwrap());
+        let lost = "missing: ConfigMap here/c is gone or lacks the label driftpoller.dev/targets: \"true\"";
+        let expected = [
+            format!("target two: {lost}"),
+            "target two: missing: ConfigMap here/c has a wrong document".to_owned(),
+            format!("targets one, two: {lost}"),
+        ];
+        assert_eq!(notes.collect::<Vec<_>>(), expected, "once for each change");
         let about = told.iter().all(|event| {
             let regarding = &event["regarding"];
             event["reason"] == "TargetMissing" && regarding["kind"] == "Lease" && regarding["name"] == "drift-poller"

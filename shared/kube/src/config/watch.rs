@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{KindName, WholeObjects};
-use crate::config::news::{News, ReportedDocuments, texts};
+use crate::config::news::{News, ReportedDocuments, by_document, texts};
 use crate::events::{EventWriter, Notice};
 use crate::lease::Leadership;
 use crate::telemetry::document_counts::DocumentCounts;
@@ -253,23 +253,28 @@ impl<J: Judge> ConfigWatch<J> {
 
     async fn judge(&mut self) {
         let configuration = Configuration { loaded: true, ..self.settings.judge.judge(&self.sources()).await };
-        let (bad, taken) = (texts(&configuration.problems), texts(&configuration.taken));
+        let (bad, taken) = (by_document(&configuration.problems), by_document(&configuration.taken));
         let has_text = |target: &&String| configuration.state_of(target) != TargetState::Former;
         let active = configuration.targets.keys().filter(has_text).count();
         self.settings.documents.judged(active, bad.len(), taken.len());
         // Old lines are removed only after the new ones are set.
-        let remark = |word: &str, text: &String| self.settings.part.remark("document", format!("{word}: {text}"));
-        let not_active = bad.values().map(|text| remark("not active", text));
-        self.remarks = not_active.chain(taken.values().map(|text| remark("taken", text))).collect();
+        let remark = |word: &str, text: &str| self.settings.part.remark("document", format!("{word}: {text}"));
+        let not_active = texts(&bad).map(|(_, text)| remark("not active", &text));
+        self.remarks = not_active.chain(texts(&taken).map(|(_, text)| remark("taken", &text))).collect();
         let is_there = |document: &DocumentName| is_there(&self.store, document);
         for news in self.logged.catch_up(&configuration, is_there) {
             match news {
-                News::Taken(_, problem) => tracing::warn!(problem, "a document is taken"),
-                News::Doubtful(_, problem) => tracing::warn!(problem, "a document is perhaps not meant so"),
-                News::Invalid(_, problem) => tracing::warn!(problem, "a document is not active"),
-                News::Mended(document) => {
-                    let DocumentName { config_map, key } = &document;
-                    tracing::info!(config_map, key, "a document is active again");
+                News::Taken(documents, problem) => {
+                    tracing::warn!(documents = documents.to_string(), problem, "documents are taken");
+                }
+                News::Doubtful(documents, problem) => {
+                    tracing::warn!(documents = documents.to_string(), problem, "documents are perhaps not meant so");
+                }
+                News::Invalid(documents, problem) => {
+                    tracing::warn!(documents = documents.to_string(), problem, "documents are not active");
+                }
+                News::Mended(documents) => {
+                    tracing::info!(documents = documents.to_string(), "documents are active again");
                 }
             }
         }
@@ -282,18 +287,17 @@ impl<J: Judge> ConfigWatch<J> {
         let Some((writer, _)) = &self.settings.teller else { return };
         let is_there = |document: &DocumentName| is_there(&self.store, document);
         for news in self.told.catch_up(&configuration, is_there) {
-            let (document, (kind, reason), note) = news.event();
-            let map = self.store.present().get(&document.config_map);
+            let (config_map, (kind, reason), note) = news.event();
+            let map = self.store.present().get(&config_map);
             let regarding = ObjectReference {
                 api_version: Some("v1".to_owned()),
                 kind: Some("ConfigMap".to_owned()),
                 namespace: Some(self.settings.namespace.clone()),
-                name: Some(document.config_map.clone()),
+                name: Some(config_map.clone()),
                 uid: map.map(|map| map.uid.clone()),
                 ..ObjectReference::default()
             };
-            let target = document.config_map;
-            writer.emit(Notice { target, regarding, kind, reason, action: "Load", note });
+            writer.emit(Notice { target: config_map, regarding, kind, reason, action: "Load", note });
         }
     }
 }
@@ -412,7 +416,7 @@ mod tests {
             for (config_map, data) in &sources.documents {
                 for (key, text) in data {
                     let document = DocumentName { config_map: config_map.clone(), key: key.clone() };
-                    let said = Problem { document, line: 0, column: 0, message: text.clone() };
+                    let said = Problem { document, line: 0, column: 0, target: None, message: text.clone() };
                     match text.split(' ').next() {
                         Some("bad") => configuration.problems.push(said),
                         Some("odd") => configuration.doubts.push(said),

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use drift_api::names::{TARGETS_LABEL, TRUE};
+
 use crate::checks::lookalikes::{NO_TEMPLATE, lookalikes};
 use crate::document::field_place::{locate_field, locate_written};
 use crate::document::parse::{Parsed, parse};
@@ -102,7 +104,7 @@ impl Catalogue {
         &self.states
     }
 
-    /// The problems in the order of the documents. Line 0 if a whole document is missing.
+    /// The problems in the order of the documents. Those of former targets name the target.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -164,10 +166,12 @@ impl Catalogue {
 
     /// Ends a former target, because a person removed it on purpose.
     pub fn forget(&mut self, target: &str) {
-        let Some((name, _)) = self.governing.remove(target) else { return };
+        if self.governing.remove(target).is_none() {
+            return;
+        }
         self.targets.remove(target);
         self.states.remove(target);
-        self.problems.retain(|problem| problem.document != name || problem.line > 0);
+        self.problems.retain(|problem| problem.target.as_deref() != Some(target));
     }
 
     /// Adds the documents of one existing ConfigMap.
@@ -240,15 +244,16 @@ impl Catalogue {
             if whole.contains(&name.config_map) || next.states.contains_key(target) || is_succeeded() {
                 continue;
             }
-            let why = match texts.contains_key(&name.config_map) {
-                false => "the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"",
-                true => "its key is gone, and another document of the ConfigMap is invalid",
+            let (config_map, forget) = (&name.config_map, Problem::FORGET);
+            let why = match texts.contains_key(config_map) {
+                false => format!("ConfigMap {config_map} is gone or lacks the label {TARGETS_LABEL}: \"{TRUE}\""),
+                true => format!("ConfigMap {config_map} lacks the document, and another one in it is invalid"),
             };
             let message = format!(
-                "{why}; nothing of target `{target}` is created or updated, and its deletions go on by the last text \
-                 until the programs restart (apply it again, or remove it with `kubectl drift forget {target}`)"
+                "{why}; nothing is created or updated, and deletions go on by the last text until the programs restart \
+                 (apply the document again, or remove the target with `{forget}`)"
             );
-            next.problems.push(Problem::new(name, Position::default(), message));
+            next.problems.push(Problem::of_target(name.clone(), target, message));
             next.states.insert(target.clone(), TargetState::Former);
             next.governing.insert(target.clone(), (name.clone(), good.clone()));
         }
@@ -352,6 +357,7 @@ impl Good {
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;
+    use crate::yaml::problem::Folded;
 
     fn document(name: &str, kind: &str, path: &str) -> String {
         format!(
@@ -384,12 +390,12 @@ mod tests {
         assert_eq!(shown(&good), (vec!["a@m/a:/1".to_owned(), "b@n/b:/1".to_owned()], vec![]));
         let wrong = first.replace("identity", "identitie");
         let wrong_problem = "m/a line 6 column 3: unknown key `identitie` in spec: did you mean `identity`?";
-        let gone_problem = "m/a: the ConfigMap is gone, or lacks the label driftpoller.dev/targets: \"true\"; nothing of target \
-                            `a` is created or updated, and its deletions go on by the last text until the programs \
-                            restart (apply it again, or remove it with `kubectl drift forget a`)";
-        let lost_problem = "m/a: its key is gone, and another document of the ConfigMap is invalid; nothing of target `a` is \
-                            created or updated, and its deletions go on by the last text until the programs restart \
-                            (apply it again, or remove it with `kubectl drift forget a`)";
+        let gone_problem = "target a: ConfigMap m is gone or lacks the label driftpoller.dev/targets: \"true\"; nothing is \
+                            created or updated, and deletions go on by the last text until the programs restart (apply \
+                            the document again, or remove the target with `kubectl drift forget a`)";
+        let lost_problem = "target a: ConfigMap m lacks the document, and another one in it is invalid; nothing is \
+                            created or updated, and deletions go on by the last text until the programs restart (apply the \
+                            document again, or remove the target with `kubectl drift forget a`)";
         let renamed = document("c", "A", "3");
         let table: [(&str, Texts, Vec<&str>, Vec<&str>); 7] = [
             ("a good edit", texts(&[("m", "a", &second), ("n", "b", &other)]), vec!["a@m/a:/2", "b@n/b:/1"], vec![]),
@@ -427,6 +433,25 @@ mod tests {
                 (targets.into_iter().map(str::to_owned).collect(), problems.into_iter().map(str::to_owned).collect()),
                 "{case}"
             );
+        }
+    }
+
+    #[test]
+    fn a_lost_config_map_is_one_problem() {
+        let all = ["a", "b", "c", "d", "e"].map(|name| document(name, &name.to_uppercase(), "1"));
+        let of_m: Vec<_> =
+            ["a", "b", "c", "d", "e"].into_iter().zip(&all).map(|(key, text)| ("m", key, &**text)).collect();
+        let good = Catalogue::default().update(&texts(&of_m));
+        for (left, why) in [
+            (vec![], "ConfigMap m is gone or lacks the label"),
+            (vec![("m", "x", "nonsense")], "ConfigMap m lacks the document, and another one in it is invalid; nothing"),
+        ] {
+            let former = good.update(&texts(&left));
+            let said: Vec<String> = Folded::all(former.problems()).iter().map(ToString::to_string).collect();
+            assert_eq!(said.len(), 1 + left.len(), "{said:?}");
+            assert!(said[0].starts_with(&format!("targets a, b, c and 2 more: {why}")), "{said:?}");
+            assert!(said[0].ends_with("`kubectl drift forget TARGET`)"), "{said:?}");
+            assert_eq!(former.problems().iter().filter(|problem| problem.target.is_some()).count(), 5);
         }
     }
 

@@ -1,14 +1,12 @@
 //! The alarms: what needs a person, one line for each word, with its count, its objects and the next command.
 
-use std::collections::BTreeMap;
-
 use drift_api::held_corrections::{Held, Hold, TargetHold};
 use drift_api::object::ObjectId;
 use drift_api::printable::first_names;
 use drift_language::kind_and_group;
 
 use super::query::Link;
-use super::{Content, TargetLine};
+use super::{Content, NotActive, TargetLine};
 use crate::engine::object::overview::order::words_by_person;
 use crate::engine::object::overview::{
     CORRECTION_FAILED, DELETION_STAYS, FLAPPING, ObjectAddress, Shown, UNKNOWN, WordCount,
@@ -128,18 +126,15 @@ fn of_parts(content: &Content) -> impl Iterator<Item = Alarm> {
     content.unready.iter().filter(|_| content.leader_elsewhere.is_none()).map(of_part).collect::<Vec<_>>().into_iter()
 }
 
-/// Documents that are not active. Equal problems of one ConfigMap are one.
+/// Documents that are not active.
 fn of_documents(content: &Content) -> Option<Alarm> {
-    let count = content.problems.len();
-    let mut distinct: BTreeMap<&str, usize> = BTreeMap::new();
-    content.problems.iter().for_each(|problem| *distinct.entry(problem.as_str()).or_default() += 1);
-    let first = content.problems.first()?;
-    let more = if distinct.len() > 1 { format!(", and {} more below", distinct.len() - 1) } else { String::new() };
+    let NotActive { count, sentences } = &content.not_active;
+    let more = if sentences.len() > 1 { format!(", and {} more below", sentences.len() - 1) } else { String::new() };
     Some(Alarm {
         word: NOT_ACTIVE,
-        count,
+        count: *count,
         unit: "document",
-        text: format!("{first}{more}"),
+        text: format!("{}{more}", sentences.first()?),
         link: None,
         command: content.site.command("check --from-cluster"),
     })

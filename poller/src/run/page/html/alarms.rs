@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::objects::command;
 use super::words::prose;
-use crate::run::page::content::Content;
 use crate::run::page::content::alarms::{Alarm, alarms as found};
+use crate::run::page::content::{Content, NotActive};
 
 /// The section of alarms. Without one, there is none.
 pub(super) fn alarms(content: &Content) -> Markup {
@@ -15,7 +15,7 @@ pub(super) fn alarms(content: &Content) -> Markup {
             section data-key="alarms" {
                 h2 { "Alarms" }
                 ul.alarms { @for alarm in &alarms { (line(alarm)) } }
-                @if content.problems.len() > 1 { (problems(content)) }
+                @if content.not_active.sentences.len() > 1 { (not_active(&content.not_active)) }
             }
         }
     }
@@ -40,14 +40,13 @@ fn line(alarm: &Alarm) -> Markup {
     }
 }
 
-/// The documents that are not active, equal problems of one ConfigMap once.
-fn problems(content: &Content) -> Markup {
-    let mut seen = std::collections::BTreeSet::new();
-    let distinct = content.problems.iter().filter(|problem| seen.insert(problem.as_str()));
+/// The documents that are not active.
+fn not_active(documents: &NotActive) -> Markup {
+    let (verb, plural) = if documents.count == 1 { ("is", "") } else { ("are", "s") };
     html! {
         details data-key="not-active" {
-            summary { (content.problems.len()) " documents are not active" }
-            ul { @for problem in distinct { li { (prose(problem)) } } }
+            summary { (documents.count) " document" (plural) " " (verb) " not active" }
+            ul { @for sentence in &documents.sentences { li { (prose(sentence)) } } }
         }
     }
 }

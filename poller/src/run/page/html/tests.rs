@@ -5,13 +5,14 @@ use std::time::Duration;
 use drift_api::condition::ConditionStatus;
 use drift_api::held_corrections::{Held, Hold};
 use drift_api::object::ObjectId;
+use drift_language::{DocumentName, Problem};
 use serde_json::json;
 
 use super::*;
 use crate::engine::object::overview::{
     Group, GroupKey, ObjectRow, Rank, RowCondition, TargetOverview, UNKNOWN, VerdictCounts, WordCount,
 };
-use crate::run::page::content::{SiteNames, TargetLine, parse};
+use crate::run::page::content::{NotActive, SiteNames, TargetLine, parse};
 
 fn condition(status: ConditionStatus, reason: &str, text: &str) -> RowCondition {
     let since = "2026-01-01T00:00:00Z".to_owned();
@@ -103,7 +104,7 @@ fn content(query: &str, targets: Vec<TargetLine>) -> Content {
         leader_elsewhere: None,
         site: SiteNames { namespace: "drift-system".to_owned(), ..SiteNames::default() },
         unready: Vec::new(),
-        problems: Vec::new(),
+        not_active: NotActive::default(),
         unread_holds: None,
         targets,
     }
@@ -135,9 +136,9 @@ fn foreign_text_is_never_markup() {
         (line.kind, line.api_version, line.held) = (hostile.to_owned(), hostile.to_owned(), vec![hold.clone()]);
         let site = SiteNames { cluster: Some(hostile.to_owned()), ..SiteNames::default() };
         let unready = vec![("rights".to_owned(), hostile.to_owned())];
-        let problems = vec![hostile.to_owned(), format!("{hostile}2")];
+        let not_active = NotActive { count: 2, sentences: vec![hostile.to_owned(), format!("{hostile}2")] };
         let query = format!("target=%3Cscript%3E&shown=drifted&{query}");
-        let page = page(&Content { problems, site, unready, ..content(&query, vec![line]) });
+        let page = page(&Content { not_active, site, unready, ..content(&query, vec![line]) });
         assert!(!page.contains("<script>") && !page.contains("\"'&"), "{page}");
         assert!(page.contains("&lt;script&gt;"), "{page}");
     }
@@ -264,9 +265,9 @@ fn what_needs_a_person_stands_first() {
         with_word("d", "CreationInDoubt", 2),
         TargetLine { held: vec![Hold::no_controller()], ..line("e", Vec::new()) },
     ];
-    let problems = vec!["m/cdn.yaml line 3: a typo".to_owned(); 2];
+    let not_active = NotActive { count: 2, sentences: vec!["m/cdn.yaml line 3: a typo".to_owned()] };
     let unready = vec![("rights".to_owned(), "may not list x".to_owned())];
-    let mut content = Content { problems, unready, ..content("", targets) };
+    let mut content = Content { not_active, unready, ..content("", targets) };
     content.site.controller_command = "kubectl get lease drift-controller -n drift-system".to_owned();
     let found = crate::run::page::content::alarms::alarms(&content);
     let shown: Vec<(&str, usize, &str)> = found.iter().map(|alarm| (alarm.word, alarm.count, alarm.unit)).collect();
@@ -296,6 +297,29 @@ fn what_needs_a_person_stands_first() {
     let order = ["alarms", "targets", "drifted"].map(|key| page.find(&format!("<section data-key=\"{key}\">")));
     assert!(order.is_sorted() && order[0].is_some(), "{order:?}");
     assert!(text(&content).contains("CreationInDoubt: 3 objects"), "{page}");
+}
+
+#[test]
+fn equal_problems_of_documents_are_shown_once() {
+    let document = |key: &str| DocumentName { config_map: "m".to_owned(), key: key.to_owned() };
+    let lost = |key: &&str| Problem::of_target(document(key), *key, "ConfigMap m is gone");
+    let other = Problem { target: None, message: "a typo".to_owned(), ..lost(&"f") };
+    let again = Problem { message: "another typo".to_owned(), ..other.clone() };
+    let all: Vec<Problem> = ["a", "b", "c", "d", "e"].iter().map(lost).collect();
+    let folded = "targets a, b, c and 2 more: ConfigMap m is gone";
+    for (more, count, text, in_page) in [
+        (vec![], 5, folded.to_owned(), ""),
+        (vec![other, again], 6, format!("{folded}, and 2 more below"), "6 documents are not active"),
+    ] {
+        let not_active = NotActive::of(&[all.clone(), more].concat());
+        let content = Content { not_active, ..content("", Vec::new()) };
+        let found = crate::run::page::content::alarms::alarms(&content);
+        assert_eq!((found[0].word, found[0].count, &*found[0].text), ("NotActive", count, &*text));
+        let page = page(&content);
+        assert!(page.contains(in_page) && page.contains("<details data-key=\"not-active\">") != in_page.is_empty());
+        let sentences = if in_page.is_empty() { 1 } else { 2 };
+        assert_eq!(page.matches("ConfigMap m is gone").count(), sentences, "{page}");
+    }
 }
 
 #[test]
