@@ -65,6 +65,7 @@ pub(crate) use facts::action;
 pub use invalid_answer::answer_lines;
 pub use masker::{differing, observed};
 pub use steps::steps;
+use warnings::warnings;
 
 /// Shown at the end of `--help`.
 const EXAMPLES: &str = "Examples:

@@ -49,11 +49,10 @@ impl Run<'_> {
                 self.told_of_refusal = true;
                 announcer.write_refused(kind, object, sentence);
             }
-            (_, Err(error @ (WriteError::Unavailable(_) | WriteError::NotLeading))) => {
+            (_, Err(cause @ (WriteError::Unavailable(_) | WriteError::NotLeading))) => {
                 let (target, kind) = (&self.executor.target.name, &*kind.resource.kind);
                 let (namespace, name) = (object.id.namespace.as_deref(), &*object.id.name);
                 let (uid, correction) = (&*object.id.uid, object.conditions.correction_status().correction);
-                let cause = error;
                 tracing::warn!(
                     target,
                     kind,
