@@ -95,7 +95,10 @@ async fn the_command_approves_what_it_shows() -> Result<()> {
         ensure!(got.output.trim_end().ends_with("AwaitingApproval"), "{got:?}");
         let explained = run(&["explain", "proxy/web"]).await?;
         ensure!(explained.output.contains(&format!("awaits approval {hash}")), "{explained:?}");
-        ensure!(explained.output.contains("kubectl drift approve proxy/web"), "{explained:?}");
+        ensure!(
+            explained.output.contains(&format!("kubectl drift approve proxy.{}/web", world.group())),
+            "{explained:?}"
+        );
 
         let shown = run(&["approve", "proxy/web"]).await?;
         ensure!(shown.code == 1 && shown.complaints.contains("not approved"), "{shown:?}");

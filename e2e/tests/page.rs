@@ -60,7 +60,8 @@ async fn the_page_shows_the_conditions_of_objects() -> Result<()> {
         let title = format!("<title>1 drifted · 0 unknown · 1 in sync – {} – drift ", world.programs_namespace());
         ensure!(page.contains(&title), "{page}");
         let (_, page) = poller.page("/?shown=drifted").await?;
-        let command = format!("kubectl drift explain proxy/missing -n {}", world.objects_namespace());
+        let kind = format!("proxy.{}", world.group());
+        let command = format!("kubectl drift explain {kind}/missing -n {}", world.objects_namespace());
         ensure!(page.contains(&command) && !page.contains(">there</span>"), "{page}");
         ensure!(
             page.contains("href=\"icon-drifted.svg\"") && poller.page("/icon-drifted.svg").await?.0 == 200,

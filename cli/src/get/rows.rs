@@ -9,7 +9,7 @@ use drift_api::held_corrections::Hold;
 use drift_api::object::LeanObject;
 use drift_api::object::report::report_name;
 use drift_api::unwritten::Doubt;
-use drift_language::ObjectSelection;
+use drift_language::{ObjectSelection, kind_and_group};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -178,9 +178,7 @@ impl Row {
     /// `proxy.demo.driftpoller.dev/web`, as kubectl takes it beside a namespace.
     #[must_use]
     pub(crate) fn qualified_name(&self) -> String {
-        let kind = self.kind.to_ascii_lowercase();
-        let group = self.api_version.split_once('/').map(|(group, _)| format!(".{group}")).unwrap_or_default();
-        format!("{kind}{group}/{}", self.name)
+        format!("{}/{}", kind_and_group(&self.kind, &self.api_version).to_lowercase(), self.name)
     }
 
     /// Its cells: NAMESPACE NAME DRIFT SINCE REASON FIELDS CORRECTED NEXT, and where `wide` TARGET and MESSAGE.

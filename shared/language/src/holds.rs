@@ -57,7 +57,7 @@ impl Target {
     /// Returns a sentence of the programs with the object in its commands. Not for what others said.
     #[must_use]
     pub fn about(&self, object: &LeanObject, sentence: &str) -> String {
-        sentence.replace(ANY_OBJECT, &object.id.as_arguments(&self.objects.kind.to_lowercase()))
+        sentence.replace(ANY_OBJECT, &object.id.as_arguments(&self.objects.kind_word()))
     }
 
     /// The same for a record, whose end is what the external system answered.
@@ -189,7 +189,7 @@ mod tests {
         let untold = sentence(Held::AttemptsExhausted, &object(failed, &none, "FieldsDiffer"), None);
         assert!(
             untold.starts_with("the last corrections healed nothing")
-                && untold.contains("retry proxy/web -n a`"),
+                && untold.contains("retry proxy.demo.driftpoller.dev/web -n a`"),
             "{untold}"
         );
         let exists = sentence(Held::AttemptsExhausted, &object(failed, &none, "AbsenceContradicted"), None);
@@ -204,7 +204,7 @@ mod tests {
         let failure = "; before: update: 422: `kubectl drift retry KIND/NAME` of TARGET";
         let record = format!("correction 7: {}{failure}", Held::AttemptsExhausted.cause());
         let told = sentence(Held::AttemptsExhausted, &object(("AttemptsExhausted", &record), &none, "InSync"), None);
-        assert!(told.contains("by `kubectl drift retry proxy/web -n a`; before"), "{told}");
+        assert!(told.contains("by `kubectl drift retry proxy.demo.driftpoller.dev/web -n a`; before"), "{told}");
         assert!(told.ends_with(&format!("{failure} (AttemptsExhausted)")), "{told}");
         let paused = json!({"driftpoller.dev/paused": "see KIND/NAME"});
         let paused = object(("CorrectionApplied", "correction 7: x"), &paused, "InSync");

@@ -49,7 +49,7 @@ pub use scope::{IdentityScope, scope_by_id};
 pub use secrets::secret_key::SecretKey;
 pub use secrets::{DeclaredSecret, ObjectSecret, SecretSource};
 pub use spec::object_may::ObjectMay;
-pub use spec::objects::{ClusterKind, ConditionsPlace, ObjectSelection};
+pub use spec::objects::{ClusterKind, ConditionsPlace, ObjectSelection, kind_and_group};
 pub use spec::polling::Confirm;
 pub use spec::requirements::Requirement;
 pub use spec::selector::LabelSelector;

@@ -55,7 +55,7 @@ impl Group {
     /// The first object with its message, and the command that shows more.
     fn sentence(&self, target: &Target) -> String {
         let Some((object, message)) = &self.first else { return String::new() };
-        let arguments = object.as_arguments(&target.objects.kind.to_lowercase());
+        let arguments = object.as_arguments(&target.objects.kind_word());
         format!("{object}: {message}; `kubectl drift explain {arguments}` shows the request and the cause")
     }
 }
@@ -191,7 +191,7 @@ mod tests {
             assert!(said.starts_with(expected), "{reasons:?}: {said}");
         }
         let said = conclusion(&[(object("web", "Unauthorized", 2), None)]);
-        assert!(said.contains("`kubectl drift explain proxy/web -n n` shows"), "{said}");
+        assert!(said.contains("`kubectl drift explain proxy.demo.driftpoller.dev/web -n n` shows"), "{said}");
     }
 
     #[test]

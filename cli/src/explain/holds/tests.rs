@@ -333,8 +333,8 @@ fn a_remedy_is_a_whole_command() {
     let exhausted = Verdict { tag: Tag { unhealed: 99, ..drifted.tag.clone() }, ..drifted };
     let contradicted = verdict(ObservedReason::AbsenceContradicted);
     for (verdict, expected) in [
-        (&exhausted, "`kubectl drift retry proxy/web`"),
-        (&contradicted, "`kubectl drift retry proxy/web`"),
+        (&exhausted, "`kubectl drift retry proxy.demo.driftpoller.dev/web`"),
+        (&contradicted, "`kubectl drift retry proxy.demo.driftpoller.dev/web`"),
     ] {
         let object = object(verdict, "correction 2, owns \"x\": updated", &json!({}));
         let facts = Facts { target: &correcting, is_deployed: true, object: &object, verdict };

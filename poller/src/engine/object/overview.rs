@@ -28,9 +28,7 @@ pub use group::{CORRECTION_FAILED, DELETION_STAYS, EXAMPLES, FLAPPING, Group, Gr
 pub use holds::LeaseHolds;
 pub use natural_order::{compare as compare_names, compare_objects};
 pub use next::Next;
-pub use question::{
-    GROUPS_PER_PAGE, MOST_PAGES, OBJECTS_PER_PAGE, ObjectAddress, Question, Shown, Sort, kind_and_group,
-};
+pub use question::{GROUPS_PER_PAGE, MOST_PAGES, OBJECTS_PER_PAGE, ObjectAddress, Question, Shown, Sort};
 pub use row::{ObjectRow, Rank, RowCondition};
 
 use crate::engine::object::deletion::verdict_of;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use drift_api::held_corrections::{Held, Hold};
-use drift_api::object::ObjectId;
 use drift_language::Target;
 use jiff::Timestamp;
 
@@ -171,11 +170,6 @@ impl TargetLine {
     fn troubled(&self) -> usize {
         self.overview.as_ref().map_or(0, |overview| overview.counts.drifted + overview.counts.unknown)
     }
-
-    /// The API group of its objects; empty for the core group.
-    fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
-    }
 }
 
 impl Content {
@@ -291,13 +285,5 @@ impl Content {
     /// The target with this name.
     pub(super) fn line(&self, name: &str) -> Option<&TargetLine> {
         self.targets.iter().find(|line| line.name == name)
-    }
-
-    /// The command that explains an object. The kind has its group where another target has the same kind in another group.
-    pub(super) fn explain_command(&self, target: &TargetLine, object: &ObjectId) -> String {
-        let is_other = |line: &TargetLine| line.kind == target.kind && line.group() != target.group();
-        let group = if self.targets.iter().any(is_other) { format!(".{}", target.group()) } else { String::new() };
-        let kind = format!("{}{}", target.kind.to_ascii_lowercase(), group.trim_end_matches('.'));
-        format!("kubectl drift explain {}", object.as_arguments(&kind))
     }
 }

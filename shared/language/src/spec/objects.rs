@@ -51,6 +51,15 @@ pub enum ConditionsPlace {
     Report,
 }
 
+/// Formats a kind with its group: `DnsRecord.net.example`, or `Service` for the core group.
+#[must_use]
+pub fn kind_and_group(kind: &str, api_version: &str) -> String {
+    match api_version.split_once('/') {
+        Some((group, _)) => format!("{kind}.{group}"),
+        None => kind.to_owned(),
+    }
+}
+
 impl ObjectSelection {
     /// Two selections are equal however their namespaces are ordered. Reports are no objects of a target, because each
     /// would get a report, which is an object of the target again.
@@ -68,6 +77,12 @@ impl ObjectSelection {
     #[must_use]
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The kind as commands take it, with its group, because another group may have the kind too.
+    #[must_use]
+    pub fn kind_word(&self) -> String {
+        kind_and_group(&self.kind, &self.api_version).to_lowercase()
     }
 
     /// Returns true if it selects objects of that kind, in any version of the group.

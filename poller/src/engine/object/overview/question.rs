@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use drift_api::object::ObjectId;
-use drift_language::Target;
+use drift_language::{Target, kind_and_group};
 
 use super::group::GroupKey;
 use super::holds::LeaseHolds;
@@ -150,15 +150,6 @@ impl ObjectAddress {
 impl std::fmt::Display for ObjectAddress {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}/{}", self.kind, self.name)
-    }
-}
-
-/// Formats a kind with its group: `DnsRecord.net.example`, or `Service` for the core group.
-#[must_use]
-pub fn kind_and_group(kind: &str, api_version: &str) -> String {
-    match api_version.split_once('/') {
-        Some((group, _)) => format!("{kind}.{group}"),
-        None => kind.to_owned(),
     }
 }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use drift_api::held_corrections::{Held, Hold, TargetHold};
 use drift_api::object::ObjectId;
 use drift_api::printable::first_names;
+use drift_language::kind_and_group;
 
 use super::query::Link;
 use super::{Content, TargetLine};
 use crate::engine::object::overview::order::words_by_person;
 use crate::engine::object::overview::{
-    CORRECTION_FAILED, DELETION_STAYS, FLAPPING, ObjectAddress, Shown, UNKNOWN, WordCount, kind_and_group,
+    CORRECTION_FAILED, DELETION_STAYS, FLAPPING, ObjectAddress, Shown, UNKNOWN, WordCount,
 };
 
 /// The words of whole targets, the most urgent first, each with its cause.
@@ -51,9 +52,9 @@ pub(in crate::run::page) struct Alarm {
 pub(in crate::run::page) fn alarms(content: &Content) -> Vec<Alarm> {
     let lines: Vec<&TargetLine> = content.chosen().collect();
     let words = words_by_person().filter(|word| OF_TARGETS.iter().all(|(of_target, _)| of_target != word));
-    let objects = words.filter_map(|word| of_objects(content, &lines, word));
+    let objects = words.filter_map(|word| of_objects(&lines, word));
     let targets = OF_TARGETS.into_iter().filter_map(|(word, cause)| of_targets(content, &lines, word, cause));
-    let unknown = of_objects(content, &lines, UNKNOWN);
+    let unknown = of_objects(&lines, UNKNOWN);
     objects.chain(of_parts(content)).chain(targets).chain(of_documents(content)).chain(unknown).collect()
 }
 
@@ -69,7 +70,7 @@ fn cause_of(word: &str) -> &'static str {
 }
 
 /// Objects with a word.
-fn of_objects(content: &Content, lines: &[&TargetLine], word: &'static str) -> Option<Alarm> {
+fn of_objects(lines: &[&TargetLine], word: &'static str) -> Option<Alarm> {
     let counted = lines.iter().filter_map(|line| Some((*line, line.overview.as_ref()?.words.get(word)?)));
     let found: Vec<(&TargetLine, &WordCount)> = counted.collect();
     let (first, example) = found.first()?;
@@ -81,7 +82,7 @@ fn of_objects(content: &Content, lines: &[&TargetLine], word: &'static str) -> O
         unit: "object",
         text: format!("{}: {}", names(found.iter().map(|(line, _)| line.name.clone())), cause_of(word)),
         link: Some(if word == UNKNOWN { link.shown(Shown::Unknown) } else { link.held(word) }.to_string()),
-        command: content.explain_command(first, &example.first),
+        command: explain_command(first, &example.first),
     })
 }
 
@@ -95,7 +96,7 @@ fn of_targets(content: &Content, lines: &[&TargetLine], word: &'static str, caus
     let command = match (word, example) {
         (Hold::NO_CONTROLLER, _) => content.site.controller_command.clone(),
         (RIGHTS_MISSING, _) => content.site.command("rbac --from-cluster"),
-        (_, Some(example)) => content.explain_command(first, &example.first),
+        (_, Some(example)) => explain_command(first, &example.first),
         (_, None) => content.site.command("check --from-cluster"),
     };
     let link = Link::new().target(target);
@@ -154,6 +155,12 @@ fn with_count(line: &TargetLine, word: &str) -> String {
 /// The names of targets, the first few of them.
 fn names(names: impl Iterator<Item = String>) -> String {
     first_names(&names.collect::<Vec<_>>(), MOST_NAMES)
+}
+
+/// Returns the command that explains an object of a target.
+pub(in crate::run::page) fn explain_command(line: &TargetLine, object: &ObjectId) -> String {
+    let kind = kind_and_group(&line.kind, &line.api_version).to_lowercase();
+    format!("kubectl drift explain {}", object.as_arguments(&kind))
 }
 
 /// Returns the address of an object of a target.

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::words::{age, name, prose, span, value};
 use crate::engine::object::deletion::{DELETING, NO_VERDICT};
 use crate::engine::object::overview::{CORRECTION_FAILED, FieldChanges, ObjectRow, Rank, RowCondition};
-use crate::run::page::content::alarms::address;
+use crate::run::page::content::alarms::{address, explain_command};
 use crate::run::page::content::{Content, Link, ShownObject};
 
 /// A list of objects: cards for the drifted ones, then a table. In another order than that of the verdicts, all are in the table.
@@ -47,7 +47,7 @@ fn whole(content: &Content, object: ShownObject<'_>) -> Markup {
             @if let Some(correction) = &row.correction { p { "Correction: " (note(correction)) } }
             (holds(row))
             @if let Some(next) = row.next_poll { p.soft { "Next poll in " (span(next)) } }
-            (command(&content.explain_command(target, &row.id), &row.id.to_string()))
+            (command(&explain_command(target, &row.id), &row.id.to_string()))
             @if let Some(report) = &row.report { (report_command(row, report)) }
         }
     }
@@ -75,7 +75,7 @@ pub(super) fn card(content: &Content, object: ShownObject<'_>) -> Markup {
             @if let Some(verdict) = &row.verdict { (difference(verdict)) }
             @if let Some(correction) = &row.correction { p { "Correction: " (note(correction)) } }
             (holds(row))
-            (command(&content.explain_command(target, &row.id), &row.id.to_string()))
+            (command(&explain_command(target, &row.id), &row.id.to_string()))
             @if let Some(report) = &row.report { (report_command(row, report)) }
         }
     }

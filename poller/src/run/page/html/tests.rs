@@ -181,7 +181,10 @@ fn a_drifted_object_shows_desired_beside_observed() {
     assert!(page.contains(cells) && page.contains("<code>(redacted)<wbr></code>"), "{page}");
     assert!(page.contains("title=\"2026-01-01T00:00:00Z\">9 s</time>"), "{page}");
     let text = text(&content);
-    assert!(text.contains("DnsRecord team-a/web") && text.contains("kubectl drift explain dnsrecord/web -n team-a"));
+    assert!(
+        text.contains("DnsRecord team-a/web")
+            && text.contains("kubectl drift explain dnsrecord.net.example/web -n team-a")
+    );
     assert!(text.contains("Not corrected: the object is paused"), "{text}");
     assert!(text.contains("Copy the command team-a/web"), "each button has a name of its own: {text}");
 }
@@ -199,7 +202,7 @@ fn a_failed_correction_is_not_without_reason() {
 }
 
 #[test]
-fn an_ambiguous_kind_is_explained_with_its_group() {
+fn a_kind_is_explained_with_its_group() {
     let other = TargetLine { api_version: "v1".to_owned(), ..line("core", vec![drifted("b")]) };
     let text = text(&content("", vec![line("dns", vec![drifted("a")]), other]));
     assert!(text.contains("explain dnsrecord.net.example/a -n") && text.contains("explain dnsrecord/b -n"), "{text}");
@@ -286,7 +289,7 @@ fn what_needs_a_person_stands_first() {
         Some("?target=c&shown=unknown"),
     ];
     assert_eq!(links, linked);
-    assert_eq!(found[0].command, "kubectl drift explain dnsrecord/web -n team-a");
+    assert_eq!(found[0].command, "kubectl drift explain dnsrecord.net.example/web -n team-a");
     assert_eq!(found[3].command, "kubectl get lease drift-controller -n drift-system");
     assert_eq!(found[4].command, "kubectl drift check --from-cluster --targets-namespace drift-system");
     let page = page(&content);
