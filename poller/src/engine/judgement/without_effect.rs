@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(said, expected, "the first poll is before any correction");
         assert_eq!(named_fields(&noted), ["/mail"]);
         let said = polls(None, &[applied, applied, applied]);
-        assert!(said[4].contains("its default or its normal form"), "{said:?}");
+        assert!(said[4].contains("the system ignores the write, or keeps a default"), "{said:?}");
     }
 
     #[test]
