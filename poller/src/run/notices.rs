@@ -71,8 +71,8 @@ impl ObjectNotices {
         let (name, uid) = (&*object.name, &*object.uid);
         tracing::warn!(target, kind, namespace, name, uid, "the verdict alternates");
         let note = "the verdict changed its status after six other writes within minutes: the external system gives \
-                    different answers in turn, published fields keep changing, or another writer undoes corrections, if \
-                    the number of the correction in the message grows";
+                    different answers in turn, another writer undoes corrections, or published fields keep changing; \
+                    `kubectl drift explain` a few times in a row shows which";
         self.emit(object, NoticeKind::Warning, "VerdictFlapping", "Poll", note.to_owned());
     }
 
