@@ -13,12 +13,11 @@ use crate::engine::object::overview::{
 };
 
 /// The words of whole targets, the most urgent first, each with its cause.
-const OF_TARGETS: [(&str, &str); 7] = [
+const OF_TARGETS: [(&str, &str); 6] = [
     (Held::BreakerOpen.as_str(), Held::BreakerOpen.cause()),
     (Held::TargetTaken.as_str(), Held::TargetTaken.cause()),
     (Held::TargetFormer.as_str(), Held::TargetFormer.cause()),
     (TargetHold::KindUnusable.as_str(), TargetHold::KindUnusable.cause()),
-    (Hold::NO_CONTROLLER, Hold::NO_CONTROLLER_CAUSE),
     (RIGHTS_MISSING, TargetHold::RightsMissing.cause()),
     (Held::NotAttested.as_str(), Held::NotAttested.cause()),
 ];
@@ -51,9 +50,18 @@ pub(in crate::run::page) fn alarms(content: &Content) -> Vec<Alarm> {
     let lines: Vec<&TargetLine> = content.chosen().collect();
     let words = words_by_person().filter(|word| OF_TARGETS.iter().all(|(of_target, _)| of_target != word));
     let objects = words.filter_map(|word| of_objects(&lines, word));
+    // Without a controller nothing heals, whatever else is wrong.
+    let first = of_targets(content, &lines, Hold::NO_CONTROLLER, Hold::NO_CONTROLLER_CAUSE);
     let targets = OF_TARGETS.into_iter().filter_map(|(word, cause)| of_targets(content, &lines, word, cause));
     let unknown = of_objects(&lines, UNKNOWN);
-    objects.chain(of_parts(content)).chain(targets).chain(of_documents(content)).chain(unknown).collect()
+    first
+        .into_iter()
+        .chain(objects)
+        .chain(of_parts(content))
+        .chain(targets)
+        .chain(of_documents(content))
+        .chain(unknown)
+        .collect()
 }
 
 /// Returns the cause behind a word of objects: that of a hold, or of a mark.

@@ -272,20 +272,20 @@ fn what_needs_a_person_stands_first() {
     let found = crate::run::page::content::alarms::alarms(&content);
     let shown: Vec<(&str, usize, &str)> = found.iter().map(|alarm| (alarm.word, alarm.count, alarm.unit)).collect();
     let expected = [
+        ("NoController", 1, "target"),
         ("CreationInDoubt", 3, "object"),
         ("RightsMissing", 1, "part"),
         ("BreakerOpen", 1, "target"),
-        ("NoController", 1, "target"),
         ("NotActive", 2, "document"),
         (UNKNOWN, 400, "object"),
     ];
     assert_eq!(shown, expected);
     let links: Vec<Option<&str>> = found.iter().map(|alarm| alarm.link.as_deref()).collect();
     let linked = [
+        Some("?target=e"),
         Some("?held=CreationInDoubt"),
         Some("readyz"),
         Some("?target=b&held=BreakerOpen"),
-        Some("?target=e"),
         None,
         Some("?target=c&shown=unknown"),
     ];
@@ -374,7 +374,7 @@ fn the_json_has_ranks_alarms_and_holds() {
     assert_eq!(targets[0]["held"][0]["reason"], "NoController");
     let objects = content.objects_json();
     assert_eq!(
-        (&objects["page"], &objects["pages"], &objects["alarms"][0]["count"]),
+        (&objects["page"], &objects["pages"], &objects["alarms"][1]["count"]),
         (&json!(1), &json!(1), &json!(2))
     );
     let object = &objects["objects"][0];
