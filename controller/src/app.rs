@@ -101,6 +101,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
 
 async fn serve(settings: &Settings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
+    settings.run.egress.trust_bundle().map_err(anyhow::Error::msg)?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
     let site = Site::connect(KubeconfigSettings::default(), &settings.run.home, CONTROLLER_MANAGER).await?;
     let resources = site.connect_resources().await?;
@@ -133,6 +134,7 @@ impl Program {
         };
         let (base, mut registry) = Base::assemble(site, own);
         let projected = ProjectedTokens::new(&settings.run.projected_tokens);
+        let proxy = settings.run.egress.proxy();
         let secrets = base.secrets.clone();
         let context = Context {
             home: site.namespace.clone(),
@@ -141,7 +143,7 @@ impl Program {
             kinds: site.search_kinds(),
             configuration: base.configuration.clone(),
             attestations: watch_attestations(site, &settings.poller_lease_name),
-            sender: HttpSender::with_projected(projected, secrets.clone(), CONTROLLER_MANAGER),
+            sender: HttpSender::with_projected(projected, proxy, secrets.clone(), CONTROLLER_MANAGER),
             databases: Databases::new(secrets.clone(), CONTROLLER_MANAGER),
             secrets: Secrets::new(secrets, site.readable_secrets()),
             resources,

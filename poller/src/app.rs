@@ -47,6 +47,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
 
 async fn serve(settings: &RunningSettings) -> anyhow::Result<ExitCode> {
     let signals = ShutdownSignals::listen().context("listening for signals")?;
+    settings.run.egress.trust_bundle().map_err(anyhow::Error::msg)?;
     let admin = AdminServer::bind(settings.run.admin_address).await?;
     let hints = match settings.hints_address {
         Some(address) => Some(HintServer::bind(address).await?),
@@ -85,6 +86,7 @@ impl Program {
         let (base, mut registry) = Base::assemble(site, own);
         let secrets = base.secrets.clone();
         let projected = ProjectedTokens::new(&settings.run.projected_tokens);
+        let proxy = settings.run.egress.proxy();
         let context = Context {
             home: site.namespace.clone(),
             installation: installation(&site.namespace, &lease_name),
@@ -92,7 +94,7 @@ impl Program {
             kinds: site.search_kinds(),
             configuration: base.configuration.clone(),
             outside: Outside {
-                sender: HttpSender::with_projected(projected, secrets.clone(), POLLER_MANAGER),
+                sender: HttpSender::with_projected(projected, proxy, secrets.clone(), POLLER_MANAGER),
                 databases: Databases::new(secrets.clone(), POLLER_MANAGER),
                 resources,
                 gate: Arc::default(),

@@ -29,7 +29,7 @@ use drift_api::names::{CONTROLLER_LEASE, PROJECTED_TOKENS};
 use drift_api::object::LeanObject;
 use drift_api::printable::printable_json;
 use drift_kube::process::clock;
-use drift_kube::program::settings::parse_lease_name;
+use drift_kube::program::settings::{EgressSettings, parse_lease_name};
 use drift_language::{Source, Target, to_yaml};
 
 use crate::check::files::is_standard_input;
@@ -118,6 +118,8 @@ pub(crate) struct ExplainSettings {
     /// The folder with projected ServiceAccount tokens, such as those of kubectl create token
     #[arg(long, value_name = "DIRECTORY", default_value = PROJECTED_TOKENS)]
     projected_tokens: PathBuf,
+    #[command(flatten)]
+    egress: EgressSettings,
     /// The controller's Lease
     #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
     controller_lease: String,
@@ -227,7 +229,9 @@ async fn explain(
     }
     let rendered = appraise(&target, &object);
     let current = object.conditions.observed().and_then(CurrentVerdict::read);
-    let (outside, exchanges) = Box::pin(outside(session, &settings.projected_tokens, &target)).await?;
+    settings.egress.trust_bundle().map_err(CommandError::BadUsage)?;
+    let out = (&*settings.projected_tokens, settings.egress.proxy());
+    let (outside, exchanges) = Box::pin(outside(session, out, &target)).await?;
     let polled = Box::pin(poll((&outside, &exchanges), &target, &object, &rendered)).await;
     let moved = object.conditions.moved_secrets();
     let view = object.view.open();

@@ -11,7 +11,9 @@ use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_kube::resources::ResourceClient;
 use drift_kube::watch::read_secret;
 use drift_language::Target;
-use drift_systems::{Databases, HttpSender, ProjectedTokens, RecordedExchange, RecordedExchanges, SentCredentials};
+use drift_systems::{
+    Databases, HttpSender, ProgramProxy, ProjectedTokens, RecordedExchange, RecordedExchanges, SentCredentials,
+};
 
 use crate::ending::CommandError;
 use crate::targets::session::Session;
@@ -49,7 +51,7 @@ impl Polled {
 /// When there is no usable configuration.
 pub(super) async fn outside(
     session: &Session<'_>,
-    projected_tokens: &Path,
+    (projected_tokens, proxy): (&Path, Option<ProgramProxy>),
     target: &Target,
 ) -> Result<(Outside, RecordedExchanges), CommandError> {
     let mut secrets: Vec<(String, LabelledSecret)> = Vec::new();
@@ -66,7 +68,7 @@ pub(super) async fn outside(
     let resources = session.cluster.configuration().await.and_then(|config| ResourceClient::of(config, PERSON_MANAGER));
     let exchanges = RecordedExchanges::default();
     let projected = ProjectedTokens::new(projected_tokens);
-    let sender = HttpSender::with_projected(projected, secrets.clone(), POLLER_MANAGER);
+    let sender = HttpSender::with_projected(projected, proxy, secrets.clone(), POLLER_MANAGER);
     let outside = Outside {
         sender: sender.recording(exchanges.clone()),
         databases: Databases::new(secrets, POLLER_MANAGER),

@@ -16,6 +16,7 @@ mod database;
 mod database_statefulset;
 mod directory;
 mod docker_engine;
+mod forward_proxy;
 mod gcp;
 mod git;
 mod google_tokens;

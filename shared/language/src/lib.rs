@@ -67,6 +67,7 @@ pub use systems::http::correct_step::HttpStep;
 pub use systems::http::for_each::{ForEach, MAX_ITEMS};
 pub use systems::http::format::Format;
 pub use systems::http::insecure::{is_unread, is_unread_host};
+pub use systems::http::proxy::Proxy;
 pub use systems::http::read::HttpRead;
 pub use systems::http::read_step::{Absence, ReadStep};
 pub use systems::http::request::RequestTemplate;

@@ -22,6 +22,8 @@ pub(super) fn options<'a>(target: &'a Target, http: &'a HttpCorrect) -> HttpOpti
     HttpOptions {
         auth: http.auth.as_ref(),
         tls: http.tls.as_ref(),
+        proxy: http.proxy.as_ref(),
+        has_open_host: http.has_open_host(),
         allow_networks: &target.allow_networks,
         max_bytes: MAX_ANSWER_BYTES,
     }

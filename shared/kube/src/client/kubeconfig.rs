@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use drift_systems::NoProxy;
+use http::Uri;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use url::Url;
 
 use super::{ConnectError, causes, configuration};
 
@@ -54,16 +57,67 @@ impl KubeconfigSettings {
 
     async fn chosen(&self) -> Result<kube::Config, ConnectError> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        let named = match &self.kubeconfig {
+        let known = match &self.kubeconfig {
             None if self.context.is_none() => return configuration().await,
-            None => kube::Config::from_kubeconfig(&options).await,
-            Some(file) => match Kubeconfig::read_from(file) {
-                Ok(known) => kube::Config::from_custom_kubeconfig(known, &options).await,
-                Err(error) => Err(error),
-            },
+            None => Kubeconfig::read(),
+            Some(file) => Kubeconfig::read_from(file),
         };
-        named.map_err(|error| ConnectError::Unusable(causes(&error)))
+        let unusable = |error: KubeconfigError| ConnectError::Unusable(causes(&error));
+        loaded(known.map_err(unusable)?, &options).await.map_err(unusable)?
     }
+}
+
+/// Returns the configuration of a context, or the fault of its proxy.
+///
+/// # Errors
+/// Fails if the context does not exist, or cannot be used.
+#[expect(clippy::disallowed_methods, reason = "these variables count as for kubectl, whatever the command line")]
+pub(super) async fn loaded(
+    known: Kubeconfig,
+    options: &KubeConfigOptions,
+) -> Result<Result<kube::Config, ConnectError>, KubeconfigError> {
+    let named = named_proxy(&known, options.context.as_ref());
+    let mut config = kube::Config::from_custom_kubeconfig(known, options).await?;
+    let variable = |name: &str| std::env::var(name).or_else(|_| std::env::var(name.to_lowercase())).unwrap_or_default();
+    let variables = || [variable("HTTPS_PROXY"), variable("NO_PROXY")];
+    Ok(proxy_of(named, variables, &config.cluster_url).map(|proxy| {
+        config.proxy_url = proxy;
+        config
+    }))
+}
+
+/// Returns the `proxy-url` of a context's cluster.
+fn named_proxy(known: &Kubeconfig, context: Option<&String>) -> Option<String> {
+    let context = context.or(known.current_context.as_ref())?;
+    let context = known.contexts.iter().find(|named| named.name == *context)?.context.as_ref()?;
+    let cluster = known.clusters.iter().find(|named| named.name == context.cluster)?.cluster.as_ref()?;
+    cluster.proxy_url.clone().filter(|url| !url.is_empty())
+}
+
+/// Returns the proxy to a cluster, as for kubectl: `proxy-url` always counts, and `HTTPS_PROXY` except for the hosts of
+/// `NO_PROXY`. kube compares `NO_PROXY` with the proxy's own host.
+fn proxy_of(
+    named: Option<String>,
+    variables: impl FnOnce() -> [String; 2],
+    cluster: &Uri,
+) -> Result<Option<Uri>, ConnectError> {
+    let url = match named {
+        Some(url) => url,
+        None => {
+            let [proxy, except] = variables();
+            let except: NoProxy = except.parse().unwrap_or_default();
+            if proxy.is_empty() || Url::parse(&cluster.to_string()).is_ok_and(|cluster| except.holds(&cluster)) {
+                return Ok(None);
+            }
+            proxy
+        }
+    };
+    let whole = if url.contains("://") { url } else { format!("http://{url}") };
+    let uri = whole.parse::<Uri>().ok();
+    let uri = uri.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https" | "socks5")));
+    // A URL may hold a password, so that no text has it.
+    let wanted = "proxy-url of the kubeconfig, or HTTPS_PROXY, is no http://, https:// or socks5:// URL";
+    uri.map(Some).ok_or_else(|| ConnectError::Unusable(wanted.to_owned()))
 }
 
 #[cfg(test)]
@@ -85,6 +139,42 @@ mod tests {
             ..KubeconfigSettings::default()
         };
         settings.configuration().await
+    }
+
+    #[test]
+    fn a_proxy_is_chosen_as_by_kubectl() {
+        let table = [
+            (None, "", "", "https://api.corp:6443", Ok(None)),
+            (Some("http://way.corp:3128"), "", "api.corp", "https://api.corp:6443", Ok(Some("http://way.corp:3128/"))),
+            (Some("http://way.corp:3128"), "", "*", "https://127.0.0.1:6443", Ok(Some("http://way.corp:3128/"))),
+            (Some("socks5://way.corp:1080"), "http://x:1", "", "https://api", Ok(Some("socks5://way.corp:1080/"))),
+            (None, "http://way.corp:3128", "", "https://api.corp:6443", Ok(Some("http://way.corp:3128/"))),
+            (None, "way.corp:3128", "way.corp", "https://api.corp:6443", Ok(Some("http://way.corp:3128/"))),
+            (None, "http://way.corp:3128", ".corp", "https://api.corp:6443", Ok(None)),
+            (None, "http://way.corp:3128", "", "https://127.0.0.1:6443", Ok(None)),
+            (Some("ftp://u:canary@way.corp"), "", "", "https://api.corp:6443", Err("is no http://")),
+            (None, "http://u:canary@way corp", "", "https://api.corp:6443", Err("is no http://")),
+        ];
+        for (named, proxy, except, cluster, expected) in table {
+            let variables = || [proxy, except].map(str::to_owned);
+            let got = proxy_of(named.map(str::to_owned), variables, &cluster.parse().unwrap());
+            match (got, expected) {
+                (Ok(got), Ok(expected)) => assert_eq!(got.map(|uri| uri.to_string()).as_deref(), expected, "{named:?}"),
+                (Err(got), Err(expected)) => {
+                    let got = got.to_string();
+                    assert!(got.contains(expected) && !got.contains("canary"), "{got}");
+                }
+                (got, expected) => panic!("{named:?} {proxy}: {got:?}, not {expected:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_proxy_of_the_context_counts() {
+        let text =
+            TWO.replace("'http://other.example'", "'http://other.example', proxy-url: 'http://way.example:3128'");
+        let other = configured(Some("other"), &text).await.unwrap();
+        assert_eq!(other.proxy_url.map(|url| url.to_string()).as_deref(), Some("http://way.example:3128/"));
     }
 
     #[tokio::test]

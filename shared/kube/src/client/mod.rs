@@ -1,7 +1,6 @@
 //! The connection to the API server, with a deadline for every call.
 //!
-//! kube's own retries of 429, 503 and 504 continue for minutes, and proxy variables silently redirect requests, so both
-//! are off. A call succeeds, fails or times out within its deadline, and the caller decides how to continue.
+//! kube's own retries of 429, 503 and 504 continue for minutes, so they are off. A call succeeds, fails or times out within its deadline, and the caller decides how to continue.
 
 mod decode;
 #[cfg(test)]
@@ -37,6 +36,7 @@ use futures::AsyncReadExt;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Response, StatusCode};
 use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::Status;
 use tokio::sync::Notify;
 use tower::layer::layer_fn;
@@ -210,12 +210,18 @@ pub fn install_crypto() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// Returns the configuration from `KUBECONFIG`, `~/.kube/config` or the pod's service account. No request is sent.
+/// Returns the configuration from `KUBECONFIG`, `~/.kube/config` or the pod's service account. No request is sent. Only
+/// a kubeconfig leads through a proxy.
 ///
 /// # Errors
 /// Fails if none of them exists.
 #[expect(clippy::disallowed_methods, reason = "this is the place that all others call")]
 pub async fn configuration() -> Result<kube::Config, ConnectError> {
+    if let Ok(known) = Kubeconfig::read()
+        && let Ok(config) = kubeconfig::loaded(known, &KubeConfigOptions::default()).await
+    {
+        return config;
+    }
     kube::Config::infer().await.map_err(|error| ConnectError::NoConfiguration(causes(&error)))
 }
 
@@ -245,9 +251,6 @@ pub(crate) fn client_noting(
     program: &'static str,
     notes: ClientNotes,
 ) -> Result<kube::Client, ConnectError> {
-    if config.proxy_url.take().is_some() {
-        tracing::warn!("proxies are not used: HTTPS_PROXY and proxy-url of the kubeconfig are ignored");
-    }
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.default_retry = false;
     let agent = HeaderValue::from_str(&format!("{program}/{}", env!("CARGO_PKG_VERSION")));

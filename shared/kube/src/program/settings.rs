@@ -9,6 +9,10 @@ use drift_api::names::PROJECTED_TOKENS;
 use drift_language::is_dns_label;
 use drift_language::is_dns_subdomain;
 
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use drift_systems::{BadProxyUrl, NoProxy, ProgramProxy, add_to_system_roots};
+
 use crate::process::instance;
 use crate::telemetry::LogFormat;
 
@@ -25,7 +29,10 @@ pub const BAD_USAGE: u8 = 3;
 pub fn parse_command_line<P: clap::Parser>() -> Result<P, ExitCode> {
     let mut command = P::command();
     let matches = command.try_get_matches_from_mut(std::env::args_os());
-    let parsed = matches.and_then(|matches| P::from_arg_matches(&matches).map_err(|error| error.format(&mut command)));
+    let parsed = matches.and_then(|matches| {
+        EgressSettings::check(&matches).map_err(|text| command.error(ErrorKind::ValueValidation, text))?;
+        P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    });
     parsed.map_err(|error| {
         // If even this print fails, only the exit code remains.
         let _ = error.print();
@@ -50,6 +57,68 @@ pub struct CleanUpSettings {
     /// How long no target must have selected an object before what targets left on it is taken away
     #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub clean_up_after: Duration,
+}
+
+/// The way out of a network in which only an HTTP proxy leads to external systems.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EgressSettings {
+    /// HTTP proxy for https requests of http sections without their own, such as http://proxy.example:3128. In
+    /// HTTPS_PROXY it may have a user and a password: http://user:password@proxy.example:3128
+    #[arg(long, env = "HTTPS_PROXY", hide_env_values = true, value_name = "URL", value_parser = parse_proxy)]
+    proxy: Option<ProxyUrl>,
+    /// Hosts that are reached without the proxy: names with their subdomains, .example for subdomains alone, addresses,
+    /// networks, each with :PORT if wanted, or *. Separated by commas. Loopback is always reached directly
+    #[arg(long, env = "NO_PROXY", value_name = "LIST")]
+    no_proxy: Option<NoProxy>,
+    /// PEM file with CA certificates to trust beside the system's, such as that of a proxy that inspects TLS
+    #[arg(long, value_name = "FILE")]
+    ca_bundle: Option<PathBuf>,
+}
+
+/// The URL of a proxy, `None` for an empty text. A fault is kept, because the errors of clap would show the password.
+type ProxyUrl = Result<Option<ProgramProxy>, BadProxyUrl>;
+
+#[expect(clippy::unnecessary_wraps, reason = "the form of a parser")]
+fn parse_proxy(text: &str) -> Result<ProxyUrl, std::convert::Infallible> {
+    Ok(if text.is_empty() { Ok(None) } else { ProgramProxy::new(text).map(Some) })
+}
+
+impl EgressSettings {
+    /// Returns the proxy, if there is one.
+    #[must_use]
+    pub fn proxy(&self) -> Option<ProgramProxy> {
+        let proxy = self.proxy.clone()?.ok().flatten()?;
+        Some(proxy.except(self.no_proxy.clone().unwrap_or_default()))
+    }
+
+    /// Trusts the certificates of `--ca-bundle`, before the first connection.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, or has no valid certificate.
+    pub fn trust_bundle(&self) -> Result<(), String> {
+        let Some(path) = &self.ca_bundle else { return Ok(()) };
+        let bundle = std::fs::read(path).map_err(|error| error.to_string());
+        let trusted = bundle.and_then(|bundle| add_to_system_roots(&bundle).map_err(|error| error.to_string()));
+        trusted.map_err(|cause| format!("--ca-bundle {}: {cause}", path.display()))
+    }
+
+    /// Checks the proxy of a parsed command line.
+    ///
+    /// # Errors
+    /// Fails if its URL is none, or an argument has a password, which every process of the machine could read.
+    pub fn check(matches: &clap::ArgMatches) -> Result<(), String> {
+        let Some((_, matches)) = matches.subcommand() else { return Ok(()) };
+        // Most commands have no such argument.
+        let Ok(Some(url)) = matches.try_get_one::<ProxyUrl>("proxy") else { return Ok(()) };
+        let is_argument = matches.value_source("proxy") == Some(ValueSource::CommandLine);
+        match url {
+            Err(error) => Err(error.to_string()),
+            Ok(Some(proxy)) if is_argument && proxy.has_credential() => {
+                Err("a proxy's password does not belong into an argument; set the variable HTTPS_PROXY".to_owned())
+            }
+            Ok(_) => Ok(()),
+        }
+    }
 }
 
 /// The namespace and identity of a program.
@@ -116,6 +185,9 @@ pub struct RunSettings {
     /// that [default: objects take what they need]
     #[arg(long, env = "MEMORY_LIMIT", value_name = "BYTES", value_parser = parse_memory_limit)]
     pub memory_limit: Option<u64>,
+    /// The way to external systems.
+    #[command(flatten)]
+    pub egress: EgressSettings,
 }
 
 impl HomeSettings {
@@ -180,6 +252,38 @@ mod tests {
         for text in ["", "128Mi", "1024", "-1"] {
             assert!(parse_memory_limit(text).unwrap_err().contains("16777216"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_bundle_without_certificates_is_named() {
+        for file in ["/nowhere/ca.crt", "Cargo.toml"] {
+            let error = parsed::<EgressSettings>(&["--ca-bundle", file]).trust_bundle().unwrap_err();
+            assert!(error.starts_with(&format!("--ca-bundle {file}: ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_no_argument() {
+        let checked = |name: Option<&'static str>, arguments: &[&str]| {
+            let run = EgressSettings::augment_args(Command::new("run"));
+            let run = run.mut_args(|argument| match argument.get_id().as_str() {
+                "proxy" => argument.env(name),
+                _ => argument.env(None::<&str>),
+            });
+            let words = [&["p", "run"], arguments].concat();
+            EgressSettings::check(&Command::new("p").subcommand(run).try_get_matches_from(words).unwrap())
+        };
+        assert_eq!(checked(None, &[]), Ok(()));
+        assert_eq!(checked(None, &["--proxy", ""]), Ok(()));
+        assert_eq!(checked(None, &["--proxy", "http://proxy.example:3128", "--no-proxy", ".svc"]), Ok(()));
+        let shown = checked(None, &["--proxy", "http://u:canary@proxy.example:3128"]).unwrap_err();
+        assert!(shown.contains("set the variable HTTPS_PROXY") && !shown.contains("canary"), "{shown}");
+        let wrong = checked(None, &["--proxy", "socks5://u:canary@proxy.example"]).unwrap_err();
+        assert!(wrong.contains("http://HOST:PORT") && !wrong.contains("canary"), "{wrong}");
+        // In place of HTTPS_PROXY.
+        assert!(checked(Some("PATH"), &[]).is_err(), "the variable is not read");
+        assert!(parsed::<EgressSettings>(&["--proxy", "http://proxy.example:3128"]).proxy().is_some());
+        assert!(parsed::<EgressSettings>(&["--proxy", ""]).proxy().is_none());
     }
 
     #[test]

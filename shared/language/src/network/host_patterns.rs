@@ -31,6 +31,11 @@ impl HostPatterns {
         Self(patterns)
     }
 
+    /// Returns true if every entry is a whole name or address.
+    pub(crate) fn are_whole(&self) -> bool {
+        self.0.iter().all(|pattern| matches!(pattern.name, NamePattern::Only(_)))
+    }
+
     /// Returns true if the list allows a host, in normal form, and its port.
     pub(crate) fn allow(&self, host: &str, port: u16) -> bool {
         self.0.iter().any(|pattern| pattern.port.is_none_or(|only| only == port) && pattern.name.fits(host))

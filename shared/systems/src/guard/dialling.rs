@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use url::Host;
+use url::{Host, Url};
 
 use drift_language::{HttpRequest, Network};
 
@@ -22,6 +22,18 @@ const OF_MACHINES: &[Network] = &[
     Network::v6([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42], 128),
     Network::v4([100, 100, 100, 200], 32),
     Network::v4([168, 63, 129, 16], 32),
+];
+
+/// Names of metadata services. A proxy on a machine of a cloud resolves them.
+const NAMES_OF_MACHINES: &[&str] = &[
+    "metadata",
+    "metadata.google.internal",
+    "metadata.goog",
+    "instance-data",
+    "instance-data.ec2.internal",
+    "metadata.tencentyun.com",
+    "metadata.platformequinix.com",
+    "localhost",
 ];
 
 /// Addresses that are not public, according to the registries of special-purpose addresses (RFC 6890).
@@ -80,12 +92,33 @@ impl DialRules {
     /// Returns true if a literal address as host is allowed. The addresses of a name are checked when they are dialled,
     /// and a unix socket has none.
     pub(crate) fn allow_literal(&self, request: &HttpRequest) -> bool {
-        request.socket.is_some()
-            || match request.url.host() {
-                Some(Host::Ipv4(address)) => self.allow(address.into()),
-                Some(Host::Ipv6(address)) => self.allow(address.into()),
-                Some(Host::Domain(_)) | None => true,
+        request.socket.is_some() || self.allow_host(&request.url)
+    }
+
+    /// Returns true if the host of a URL is a name, or an address that may be dialled.
+    pub(crate) fn allow_host(&self, url: &Url) -> bool {
+        match url.host() {
+            Some(Host::Ipv4(address)) => self.allow(address.into()),
+            Some(Host::Ipv6(address)) => self.allow(address.into()),
+            Some(Host::Domain(_)) | None => true,
+        }
+    }
+
+    /// Returns true if a proxy may connect to the host. The proxy resolves names, so an address must be in a network
+    /// that the target allows, and names of the proxy's own machine and of metadata services are refused.
+    pub(crate) fn allow_by_proxy(&self, host: &Host<&str>) -> bool {
+        let holds = |address: IpAddr| {
+            let address = address.to_canonical();
+            self.allowed.iter().any(|network| network.contains(address))
+        };
+        match host {
+            Host::Ipv4(address) => holds((*address).into()),
+            Host::Ipv6(address) => holds((*address).into()),
+            Host::Domain(name) => {
+                let name = name.trim_end_matches('.');
+                !NAMES_OF_MACHINES.contains(&name) && !name.ends_with(".localhost")
             }
+        }
     }
 
     /// Returns true if a connection to this address may be opened.
@@ -192,6 +225,30 @@ mod tests {
         ];
         for address in refused {
             assert!(!allows(false, &[], address), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_leads_to_no_metadata_server() {
+        let rules = DialRules { has_chosen_host: false, allowed: vec!["10.1.0.0/16".parse().unwrap()] };
+        let table = [
+            ("https://api.example/", true),
+            ("https://10.1.2.3/", true),
+            ("https://[::ffff:10.1.2.3]/", true),
+            ("https://10.2.0.1/", false),
+            ("https://1.1.1.1/", false),
+            ("https://169.254.169.254/", false),
+            ("https://2852039166/", false),
+            ("https://[fd00:ec2::254]/", false),
+            ("https://metadata.google.internal/", false),
+            ("https://Metadata.Google.Internal./", false),
+            ("https://metadata/", false),
+            ("https://localhost/", false),
+            ("https://a.localhost/", false),
+        ];
+        for (url, allowed) in table {
+            let url: Url = url.parse().unwrap();
+            assert_eq!(rules.allow_by_proxy(&url.host().unwrap()), allowed, "{url}");
         }
     }
 

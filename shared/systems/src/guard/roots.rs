@@ -1,6 +1,6 @@
 //! The trusted certificate authorities: the system's, or those of a bundle.
 //!
-//! The system's are in the files that `SSL_CERT_FILE` or `SSL_CERT_DIR` name, otherwise in the usual places of a CA
+//! A program can add some to the system's, such as that of a proxy that inspects TLS. The system's are in the files that `SSL_CERT_FILE` or `SSL_CERT_DIR` name, otherwise in the usual places of a CA
 //! bundle, which distroless images have too.
 
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,23 @@ use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 /// The bundle has no certificate, or an invalid one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a PEM bundle of CA certificates")]
-pub(crate) struct NoBundle;
+pub struct NoBundle;
+
+/// The certificates of `--ca-bundle`.
+static ADDED: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
+
+/// Adds the certificates of a PEM bundle to the system's, for the whole process. Only the first call counts, and it must
+/// come before the first connection.
+///
+/// # Errors
+/// Fails if the bundle has no certificate, or an invalid one.
+pub fn add_to_system_roots(bundle: &[u8]) -> Result<(), NoBundle> {
+    roots_of(bundle)?;
+    let certificates = CertificateDer::pem_slice_iter(bundle).collect::<Result<_, _>>().map_err(|_| NoBundle)?;
+    // An error means that another call was first.
+    let _ = ADDED.set(certificates);
+    Ok(())
+}
 
 /// Returns the system's roots. Read once: they take a megabyte, and only change with the image. Without roots no server
 /// is trusted, the log reports it, and the next connection tries again.
@@ -32,7 +48,8 @@ pub(crate) fn system_roots() -> Arc<RootCertStore> {
 fn load() -> Option<Vec<CertificateDer<'static>>> {
     let usable = |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
     let loaded = rustls_native_certs::load_native_certs();
-    let certificates: Vec<_> = loaded.certs.into_iter().filter(usable).collect();
+    let added = ADDED.get().into_iter().flatten().cloned();
+    let certificates: Vec<_> = loaded.certs.into_iter().filter(usable).chain(added).collect();
     if certificates.is_empty() {
         let causes = &loaded.errors;
         tracing::warn!(?causes, "the system has no certificate authorities that can be read");

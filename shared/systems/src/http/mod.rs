@@ -23,3 +23,4 @@ pub use exchange::reply::{HttpReply, ReplyBody};
 pub use exchange::retry_after::{MAX_RETRY_AFTER, PAUSE_WHEN_NOT_TOLD, retry_after};
 pub use exchange::sent::SentCredentials;
 pub use sender::HttpSender;
+pub use transport::proxy::{BadProxyUrl, NoProxy, ProgramProxy};

@@ -1,4 +1,4 @@
-//! Sends requests to external systems: no redirects, no proxies, limited bodies, reused connections.
+//! Sends requests to external systems: no redirects, limited bodies, reused connections.
 //!
 //! A pooled connection can be dead without notice. A read on such a connection is retried once on a fresh one, because
 //! it got no response and reading twice changes nothing. A write may have been executed, so it is not retried, unless
@@ -29,6 +29,7 @@ use crate::http::exchange::reply;
 use crate::http::exchange::reply::Bounds;
 use crate::http::transport::client::{SystemResolver, noting_opened};
 use crate::http::transport::clients::ClientStore;
+use crate::http::transport::proxy::ProgramProxy;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
 
 /// Sends requests to external systems. Clones are cheap and share connections.
@@ -54,18 +55,20 @@ impl HttpSender {
     /// the user agent.
     #[must_use]
     pub fn new(secrets: Arc<ArcSwap<LabelledSecrets>>, program: &'static str) -> Self {
-        Self::with_projected(ProjectedTokens::default(), secrets, program)
+        Self::with_projected(ProjectedTokens::default(), None, secrets, program)
     }
 
-    /// Creates a sender with the projected tokens of another folder.
+    /// Creates a sender with the projected tokens of another folder, and the proxy of the program.
     #[must_use]
     pub fn with_projected(
         projected: ProjectedTokens,
+        proxy: Option<ProgramProxy>,
         secrets: Arc<ArcSwap<LabelledSecrets>>,
         program: &'static str,
     ) -> Self {
         let shared = Shared::resolving_by(Arc::new(SystemResolver), secrets, program);
-        Self { shared: Arc::new(Shared { projected, ..shared }), recorded: None }
+        let clients = shared.clients.through(proxy);
+        Self { shared: Arc::new(Shared { projected, clients, ..shared }), recorded: None }
     }
 
     /// Records every request and its response there.
@@ -108,7 +111,8 @@ impl HttpSender {
     /// Returns true if the Secrets of these options can be checked: none are needed, or they were listed.
     #[must_use]
     pub fn knows_secrets_of(&self, options: &HttpOptions<'_>) -> bool {
-        (options.auth.is_none() && options.tls.is_none()) || self.shared.secrets.load().are_listed()
+        (options.auth.is_none() && options.tls.is_none() && options.proxy.is_none())
+            || self.shared.secrets.load().are_listed()
     }
 
     /// Takes memory for responses of a host that are kept during other requests. The inner `None` means that none is
@@ -191,7 +195,7 @@ impl Shared {
         let secrets = self.secrets.load_full();
         let texts = token.map(|token| auth::secret_texts(options.auth, token)).unwrap_or_default();
         texts.into_iter().for_each(|text| progress.note_token(text));
-        if options.auth.is_some() || options.tls.is_some() {
+        if options.auth.is_some() || options.tls.is_some() || options.proxy.is_some() {
             progress.note_secrets(&secrets);
         }
         let clients = self.clients.clients(request, options, &secrets)?;
@@ -203,7 +207,7 @@ impl Shared {
             }
             answer => answer,
         };
-        let response = answer.map_err(|error| HttpFailure::of(&error, request.host()))?;
+        let response = answer.map_err(|error| HttpFailure::of(&error, request.host(), clients.proxy.as_deref()))?;
         progress.note_answered();
         let bounds = Bounds { max_bytes: options.max_bytes, memory: &self.memory, request, progress };
         let reply = reply::read(response, request.method != Method::HEAD, bounds).await;

@@ -36,6 +36,8 @@ pub(super) fn not_looked_up(unread: &Unreadable, status: u16) -> StepOutcome {
 pub(super) fn judge_failure(failure: &HttpFailure, secrets: &SecretValues) -> Uncertainty {
     match failure {
         HttpFailure::NotConnected(_) => Uncertainty::unanswered(Doubt::NotConnected),
+        HttpFailure::ProxyFailed(cause) => Uncertainty::caused_by(Doubt::NotConnected, cause.as_str()),
+        HttpFailure::NotThroughProxy(cause) => Uncertainty::caused_by(Doubt::NotConnected, *cause),
         HttpFailure::System(failure) => failure.into(),
         HttpFailure::TokenRefused(cause, said) => {
             let reason = RefusalReason::of_server(said, secrets);

@@ -641,6 +641,11 @@ fn a_request_without_a_response_has_one_cause() {
     let refused = |said: &str| HttpFailure::TokenRefused(text("status 401"), ServerText::from(said));
     for (failure, expected) in [
         (HttpFailure::NotConnected(text("no TLS")), "no connection to the external system"),
+        (
+            HttpFailure::ProxyFailed(text("the proxy p:1 refuses the connection")),
+            "no connection to the external system: the proxy p:1 refuses the connection",
+        ),
+        (HttpFailure::NotThroughProxy("write https"), "no connection to the external system: write https"),
         (HttpFailure::System(SystemFailure::Unreachable("reset")), "no answer from the external system"),
         (
             HttpFailure::System(SystemFailure::CredentialUnavailable(text("Secret a has no key b"))),

@@ -263,6 +263,8 @@ impl<'r> HttpRequests<'r> {
 fn failure_of(failure: &HttpFailure) -> Failure {
     match failure {
         HttpFailure::NotConnected(_) => Failure::of(ObservedReason::ExternalUnreachable),
+        HttpFailure::ProxyFailed(cause) => Failure::with(ObservedReason::ExternalUnreachable, cause),
+        HttpFailure::NotThroughProxy(cause) => Failure::with(ObservedReason::ExternalUnreachable, cause),
         HttpFailure::System(failure) => Failure::of_system(failure),
         HttpFailure::TokenUnavailable(_) | HttpFailure::TokenPaused { .. } => Failure::with(
             ObservedReason::ExternalUnreachable,
@@ -276,6 +278,8 @@ fn options_of<'a>(target: &'a Target, read: &'a HttpRead) -> HttpOptions<'a> {
     HttpOptions {
         auth: read.auth.as_ref(),
         tls: read.tls.as_ref(),
+        proxy: read.proxy.as_ref(),
+        has_open_host: read.has_open_host(),
         allow_networks: &target.allow_networks,
         max_bytes: read.max_bytes,
     }

@@ -107,6 +107,11 @@ impl Authority {
         }
     }
 
+    /// Returns true if it contains a value, and an entry of `allowHosts` matches several hosts.
+    pub(in crate::cel) fn is_open(&self) -> bool {
+        matches!(self, Self::Templated(templated) if !templated.allowed.are_whole())
+    }
+
     pub(in crate::cel) fn is_https(&self) -> bool {
         match self {
             Self::Literal { base, .. } => base.starts_with("https:"),

@@ -101,6 +101,11 @@ impl UrlTemplate {
         self.literal_base().is_none()
     }
 
+    /// Returns true if objects choose the host from more than a list of whole names.
+    pub(crate) fn has_open_host(&self) -> bool {
+        self.authority.is_open()
+    }
+
     /// Returns true if requests are encrypted.
     #[must_use]
     pub fn is_https(&self) -> bool {

@@ -7,6 +7,7 @@ use crate::systems::http::auth::Auth;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
 use crate::systems::http::correct_step::HttpStep;
 use crate::systems::http::insecure::{check_credentials, goes_unread};
+use crate::systems::http::proxy::Proxy;
 use crate::systems::http::request::body::Body;
 use crate::systems::http::socket::Socket;
 use crate::systems::http::tls::Tls;
@@ -28,6 +29,8 @@ pub struct HttpCorrect {
     pub auth: Option<Auth>,
     /// A private CA and a client certificate.
     pub tls: Option<Tls>,
+    /// The HTTP proxy.
+    pub proxy: Option<Proxy>,
     /// Rule that recognizes a response to any step as throttling.
     pub limited_when: Option<Expression>,
     /// The steps of each action.
@@ -35,6 +38,12 @@ pub struct HttpCorrect {
 }
 
 impl HttpCorrect {
+    /// Returns true if objects choose a host from more than a list of whole names.
+    #[must_use]
+    pub fn has_open_host(&self) -> bool {
+        self.steps.iter().any(|step| step.request.url.has_open_host())
+    }
+
     /// Index of the first step of `create` whose effect stays unknown if its response is lost: a POST that stores part
     /// of its response, without a look-up before it and without `idempotent: true`.
     #[must_use]
@@ -125,17 +134,17 @@ impl CorrectSection for HttpCorrect {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        credentials(self.auth.as_ref(), self.tls.as_ref())
+        credentials(self.auth.as_ref(), self.tls.as_ref(), self.proxy.as_ref())
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {
         let requests = self.steps.iter().map(|step| &step.request);
-        needed_secrets(CREDENTIAL_CONTROLLER, self.auth.as_ref(), self.tls.as_ref(), requests)
+        needed_secrets(CREDENTIAL_CONTROLLER, self.auth.as_ref(), (self.tls.as_ref(), self.proxy.as_ref()), requests)
     }
 
     fn check_credentials(&self, reader: &mut Reader<'_>, spec: &Node) {
         let requests = self.steps.iter().map(|step| &step.request);
-        check_credentials(reader, spec, "correct", self.auth.as_ref(), requests);
+        check_credentials(reader, spec, "correct", (self.auth.as_ref(), self.proxy.as_ref()), requests);
     }
 }
 
@@ -147,6 +156,8 @@ pub(crate) struct WrittenCorrect {
     auth: Option<Auth>,
     /// Certificates.
     tls: Option<Tls>,
+    /// The HTTP proxy. Default: that of the program.
+    proxy: Option<Proxy>,
     /// The response counts as a 429. Default: a 429.
     #[key(text(expression(Scope::Page)))]
     limited_when: Option<Expression>,
@@ -156,12 +167,13 @@ pub(crate) struct WrittenCorrect {
 
 impl WrittenCorrect {
     fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<HttpCorrect> {
-        let Self { auth, tls, limited_when, steps } = self;
+        let Self { auth, tls, proxy, limited_when, steps } = self;
+        Proxy::check(reader, fields, auth.as_ref(), steps.iter().map(|step| &step.request))?;
         match fields.get("tls") {
             Some(tls) if !steps.iter().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: no URL is https", fields.place("tls")))
             }
-            _ => Some(HttpCorrect { auth, tls, limited_when, steps }),
+            _ => Some(HttpCorrect { auth, tls, proxy, limited_when, steps }),
         }
     }
 }

@@ -9,24 +9,36 @@ use std::net::IpAddr;
 use url::{Host, Url};
 
 use crate::systems::http::auth::Auth;
+use crate::systems::http::proxy::Proxy;
 use crate::systems::http::request::RequestTemplate;
 use crate::yaml::{Node, Reader};
 
 /// Suffixes of Service names. Other cluster domains cannot be distinguished from external names.
 const SERVICE_SUFFIXES: &[&str] = &[".svc", ".svc.cluster.local"];
 
-/// Rejects `auth` of this section if a URL would send the credential unencrypted.
+/// Rejects `auth` or `proxy` of this section if a URL would send the credential unencrypted.
 pub(crate) fn check_credentials<'r>(
     reader: &mut Reader<'_>,
     spec: &Node,
     section: &str,
-    auth: Option<&Auth>,
+    (auth, proxy): (Option<&Auth>, Option<&Proxy>),
     requests: impl IntoIterator<Item = &'r RequestTemplate>,
 ) {
+    check_proxy(reader, spec, section, proxy);
     check_token_server(reader, spec, section, auth);
     if auth.is_some() {
         check_section(reader, spec, section, requests);
     }
+}
+
+fn check_proxy(reader: &mut Reader<'_>, spec: &Node, section: &str, proxy: Option<&Proxy>) {
+    let Some(proxy) = proxy.filter(|proxy| proxy.secret.is_some() && !is_unread(proxy.url.as_str())) else { return };
+    let written = spec.get(section).and_then(|section| section.get("http")?.get("proxy"));
+    let message = format!(
+        "{section}.http.proxy: the proxy's credential would go unencrypted to {}; write https, or insecure: true beside {section}",
+        proxy.host()
+    );
+    reader.refuse::<()>(written.map_or(spec.at, |proxy| proxy.at), message);
 }
 
 fn check_token_server(reader: &mut Reader<'_>, spec: &Node, section: &str, auth: Option<&Auth>) {

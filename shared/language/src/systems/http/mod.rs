@@ -7,6 +7,7 @@ pub(crate) mod correct_step;
 pub(crate) mod for_each;
 pub(crate) mod format;
 pub(crate) mod insecure;
+pub(crate) mod proxy;
 pub(crate) mod read;
 pub(crate) mod read_step;
 pub(crate) mod request;

@@ -11,6 +11,7 @@ use crate::systems::http::auth::Auth;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
 use crate::systems::http::collection::{Collection, WrittenCollection};
 use crate::systems::http::insecure::check_credentials;
+use crate::systems::http::proxy::Proxy;
 use crate::systems::http::read_step::{Absence, ReadStep, Requests, Turn};
 use crate::systems::http::request::rendered::HttpRequest;
 use crate::systems::http::scope::scope_of;
@@ -38,6 +39,8 @@ pub struct HttpRead {
     pub auth: Option<Auth>,
     /// A private CA and a client certificate.
     pub tls: Option<Tls>,
+    /// The HTTP proxy.
+    pub proxy: Option<Proxy>,
     /// The collection, if its request returns all objects at once.
     pub collection: Option<Collection>,
     /// While this is false, the resource is absent and no request is sent.
@@ -60,6 +63,12 @@ impl HttpRead {
     /// All requests, in order.
     pub fn steps(&self) -> impl Iterator<Item = &ReadStep> {
         std::iter::once(&self.first).chain(&self.further)
+    }
+
+    /// Returns true if objects choose a host from more than a list of whole names.
+    #[must_use]
+    pub fn has_open_host(&self) -> bool {
+        self.steps().any(|step| step.request.url.has_open_host())
     }
 
     /// Renders the first request for the object's external resource, without its credential.
@@ -127,17 +136,17 @@ impl ReadSection for HttpRead {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        credentials(self.auth.as_ref(), self.tls.as_ref())
+        credentials(self.auth.as_ref(), self.tls.as_ref(), self.proxy.as_ref())
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {
         let requests = self.steps().map(|step| &step.request);
-        needed_secrets(CREDENTIAL_POLLER, self.auth.as_ref(), self.tls.as_ref(), requests)
+        needed_secrets(CREDENTIAL_POLLER, self.auth.as_ref(), (self.tls.as_ref(), self.proxy.as_ref()), requests)
     }
 
     fn check_credentials(&self, reader: &mut Reader<'_>, spec: &Node) {
         let requests = self.steps().map(|step| &step.request);
-        check_credentials(reader, spec, "read", self.auth.as_ref(), requests);
+        check_credentials(reader, spec, "read", (self.auth.as_ref(), self.proxy.as_ref()), requests);
     }
 }
 
@@ -182,6 +191,8 @@ struct WrittenRead {
     auth: Option<Auth>,
     /// Certificates.
     tls: Option<Tls>,
+    /// The HTTP proxy. Default: that of the program.
+    proxy: Option<Proxy>,
     /// While this ${…} over self is false, the resource is absent.
     #[key(text(expression(Scope::Object)))]
     absent_until: Option<Expression>,
@@ -210,6 +221,7 @@ impl WrittenRead {
             further,
             auth: self.auth,
             tls: self.tls,
+            proxy: self.proxy,
             collection: self.collection.map(|collection| collection.with_absence(absent_when)),
             absent_until: self.absent_until,
             limited_when: self.limited_when,
@@ -220,6 +232,8 @@ impl WrittenRead {
             sees_headers: false,
         };
         read.sees_headers = expressions_of(|visit| read.visit_parts(visit), |_| true).reads(HEADERS);
+        let requests = read.steps().map(|step| &step.request);
+        Proxy::check(reader, fields, read.auth.as_ref(), requests)?;
         match fields.get("tls") {
             Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: the URL is not https", fields.place("tls")))

@@ -55,16 +55,7 @@ pub(in crate::http) fn header(
             let value = SecretString::from(format!("Bearer {}", token(name, key)?.expose_secret()));
             Ok(vec![(AUTHORIZATION, sensitive(&value, name, key)?)])
         }
-        Auth::Basic { secret } => {
-            let username = text(secret, USERNAME)?;
-            if username.expose_secret().contains(':') {
-                return Err(CredentialError::unusable(secret, USERNAME, "not a user name: it contains a colon"));
-            }
-            let password = text(secret, PASSWORD)?;
-            let pair = SecretString::from(format!("{}:{}", username.expose_secret(), password.expose_secret()));
-            let value = SecretString::from(format!("Basic {}", BASE64_STANDARD.encode(pair.expose_secret())));
-            Ok(vec![(AUTHORIZATION, sensitive(&value, secret, PASSWORD)?)])
-        }
+        Auth::Basic { secret } => Ok(vec![(AUTHORIZATION, basic(secret, |key| text(secret, key))?)]),
         Auth::Header(AuthHeader { name: header, value: SecretKey { name, key } }) => {
             Ok(vec![(header.clone(), sensitive(&token(name, key)?, name, key)?)])
         }
@@ -76,6 +67,34 @@ pub(in crate::http) fn header(
         },
         Auth::OAuth2(_) | Auth::Challenge(_) | Auth::ServiceAccountToken { .. } | Auth::Login(_) => Ok(Vec::new()),
     }
+}
+
+/// Returns the credential for a proxy.
+pub(in crate::http) fn proxy_credential(
+    secret: &str,
+    secrets: &LabelledSecrets,
+    proxy: &str,
+) -> Result<HeaderValue, CredentialError> {
+    basic(secret, |key| secrets.credential(secret, key, proxy).map(|value| SecretString::from(without_line_end(value))))
+}
+
+fn basic(
+    secret: &str,
+    text: impl Fn(&str) -> Result<SecretString, CredentialError>,
+) -> Result<HeaderValue, CredentialError> {
+    let username = text(USERNAME)?;
+    if username.expose_secret().contains(':') {
+        return Err(CredentialError::unusable(secret, USERNAME, "not a user name: it contains a colon"));
+    }
+    let password = text(PASSWORD)?;
+    let value = basic_value(username.expose_secret(), password.expose_secret());
+    value.ok_or_else(|| CredentialError::unusable(secret, PASSWORD, "not a header value"))
+}
+
+/// Returns the value of HTTP Basic.
+pub(in crate::http) fn basic_value(username: &str, password: &str) -> Option<HeaderValue> {
+    let pair = SecretString::from(format!("{username}:{password}"));
+    token_value("Basic ", &BASE64_STANDARD.encode(pair.expose_secret()))
 }
 
 /// Returns the headers of a request with a fetched token.

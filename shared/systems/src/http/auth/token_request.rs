@@ -19,7 +19,7 @@ use crate::http::auth::{BEARER, token_value};
 use crate::http::exchange::reply::{HttpReply, ReplyBody};
 use crate::{HttpFailure, HttpOptions, ServerText, retry_after};
 use drift_api::secrets::labelled_secrets::CredentialError;
-use drift_language::{AwsRole, HttpRequest, Login, Network, OAuth2, Tls, TokenPlace};
+use drift_language::{AwsRole, HttpRequest, Login, Network, OAuth2, Proxy, Tls, TokenPlace};
 
 /// Deadline of a token request. Half of the default deadline of a poll, which excludes it. It is short enough that a
 /// waiting correction is not outdated.
@@ -51,6 +51,7 @@ pub(in crate::http) struct SourceIdentity {
     origin: Origin,
     tls: Option<Tls>,
     networks: Vec<Network>,
+    proxy: Option<Proxy>,
     /// Hash of the credential, so that another credential gets another token.
     credential: [u8; 32],
 }
@@ -121,6 +122,7 @@ impl TokenSource {
             origin,
             tls: options.tls.cloned(),
             networks: options.allow_networks.to_vec(),
+            proxy: options.proxy.cloned(),
             credential: credential.finalize().into(),
         };
         Self { request, assertion: None, identity }
@@ -162,7 +164,7 @@ impl TokenSource {
     pub(in crate::http) fn judge(&self, answer: Result<HttpReply, HttpFailure>, now: Timestamp) -> Fetched {
         let reply = match answer {
             Ok(reply) => reply,
-            Err(HttpFailure::NotConnected(cause)) => return not_connected(&cause),
+            Err(HttpFailure::NotConnected(cause) | HttpFailure::ProxyFailed(cause)) => return not_connected(&cause),
             Err(HttpFailure::System(SystemFailure::Unreachable(cause))) => return not_connected(cause),
             Err(failure) => return Fetched::Failed(failure, None),
         };

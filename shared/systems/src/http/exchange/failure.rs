@@ -24,6 +24,12 @@ pub enum HttpFailure {
     /// A failure that every kind of system can have. An unreachable server may have done what was requested.
     #[error(transparent)]
     System(#[from] SystemFailure),
+    /// The proxy opens no connection to the host: certainly nothing was done. The text names the proxy.
+    #[error("no connection: {0}")]
+    ProxyFailed(String),
+    /// The request must not go through a proxy, for the reason in this fixed text. Nothing was sent.
+    #[error("not sent through the proxy: {0}")]
+    NotThroughProxy(&'static str),
     /// The token server rejects the credential, or may not get it. The request was not sent. No text here shows the words
     /// of the server, which are kept for the reason of a correction that sends nothing.
     #[error("credential: {0}")]
@@ -41,6 +47,9 @@ pub enum HttpFailure {
     },
 }
 
+/// Prefix of hyper-util's errors of a CONNECT.
+const TUNNEL: &str = "tunnel error: ";
+
 impl From<CredentialError> for HttpFailure {
     fn from(error: CredentialError) -> Self {
         Self::System(error.into())
@@ -48,14 +57,32 @@ impl From<CredentialError> for HttpFailure {
 }
 
 impl HttpFailure {
-    pub(in crate::http) fn of(error: &reqwest::Error, host: String) -> Self {
+    /// Converts the error of a request to this host, through this proxy if there is one.
+    pub(in crate::http) fn of(error: &reqwest::Error, host: String, proxy: Option<&str>) -> Self {
         if causes(error).any(|cause| cause.is::<AddressRefused>()) {
-            return SystemFailure::AddressRefused { host }.into();
+            return SystemFailure::AddressRefused { host: proxy.map_or(host, str::to_owned) }.into();
+        }
+        if let Some(failure) = proxy.and_then(|proxy| of_proxy(error, proxy)) {
+            return failure;
         }
         let text = describe(error);
         let is_unsent = error.is_connect() || error.is_dns() || error.is_builder() || was_not_looked_at(error);
         if is_unsent { Self::NotConnected(text.to_owned()) } else { SystemFailure::Unreachable(text).into() }
     }
+}
+
+/// Returns the failure of a proxy. Only the texts of hyper-util's error are public.
+fn of_proxy(error: &reqwest::Error, proxy: &str) -> Option<HttpFailure> {
+    let text = causes(error).map(ToString::to_string).find(|text| text.starts_with(TUNNEL))?;
+    let text = match text.trim_start_matches(TUNNEL) {
+        "proxy authorization required" => {
+            format!("the proxy {proxy} refuses the connection: 407: it wants another credential")
+        }
+        "unsuccessful" => format!("the proxy {proxy} refuses the connection, for a reason that its log has"),
+        "failed to create underlying connection" => format!("the proxy {proxy} cannot be reached: {}", describe(error)),
+        _ => format!("the proxy {proxy} gives no valid answer to CONNECT"),
+    };
+    Some(HttpFailure::ProxyFailed(text))
 }
 
 /// Returns true if the request was sent on an open connection, which ended before a response.

@@ -27,9 +27,11 @@ pub fn heard(answer: &Result<HttpReply, HttpFailure>, now: Timestamp) -> Option<
             let pause = asked_pause(reply.status, &reply.headers, now);
             Some(pause.map_or(HostReply::Answer, HostReply::AskedToWait))
         }
-        Err(HttpFailure::NotConnected(_) | HttpFailure::System(SystemFailure::Unreachable(_))) => {
-            Some(HostReply::Unreachable)
-        }
+        Err(
+            HttpFailure::NotConnected(_)
+            | HttpFailure::ProxyFailed(_)
+            | HttpFailure::System(SystemFailure::Unreachable(_)),
+        ) => Some(HostReply::Unreachable),
         // Nothing was sent there.
         Err(_) => None,
     }

@@ -7,6 +7,7 @@ use crate::ReplyBody;
 use crate::http::tests::{get, plain, send, sender};
 
 const URL: &str = "DRIFT_TEST_CHILD_URL";
+pub(super) const BUNDLE: &str = "DRIFT_TEST_CHILD_BUNDLE";
 const EXPECTED: &str = "DRIFT_TEST_CHILD_EXPECTED";
 
 /// Sends a GET from a child process with these variables. It must get the body or the failure `expected`.
@@ -25,6 +26,9 @@ pub(super) fn sends(url: &str, variables: &[(&str, String)], expected: &str) {
 #[ignore = "run by other tests, in a process of its own"]
 async fn sends_one_request() {
     let [url, expected] = [URL, EXPECTED].map(|name| std::env::var(name).unwrap());
+    if let Ok(bundle) = std::env::var(BUNDLE) {
+        crate::add_to_system_roots(bundle.as_bytes()).unwrap();
+    }
     let seen = match send(&sender(), &get(&url), &plain()).await.map(|reply| reply.body) {
         Ok(ReplyBody::Whole(body)) => String::from_utf8(body).unwrap(),
         other => format!("{other:?}"),

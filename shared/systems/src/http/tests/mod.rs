@@ -12,6 +12,7 @@ mod guards;
 mod http2;
 mod memory;
 mod oauth2;
+mod proxy;
 mod reuse;
 mod secrecy;
 mod server;
@@ -63,7 +64,7 @@ fn get(url: &str) -> HttpRequest {
 }
 
 fn plain() -> HttpOptions<'static> {
-    HttpOptions { auth: None, tls: None, allow_networks: &[], max_bytes: ROOMY }
+    HttpOptions { auth: None, tls: None, proxy: None, has_open_host: false, allow_networks: &[], max_bytes: ROOMY }
 }
 
 async fn send(sender: &HttpSender, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HttpReply, HttpFailure> {

@@ -68,7 +68,7 @@ impl Authority {
         TlsAcceptor::from(Arc::new(config))
     }
 
-    async fn serve(&self, name: &str, protocols: &[&str]) -> Server {
+    pub(super) async fn serve(&self, name: &str, protocols: &[&str]) -> Server {
         let acceptor = self.acceptor(name, protocols);
         Server::start(move |connection: Connection| {
             let acceptor = acceptor.clone();
@@ -179,6 +179,14 @@ async fn without_a_private_ca_the_bundle_of_the_system_counts() {
     std::fs::write(&bundle, &authority.pem).unwrap();
     let trusting = |path: &std::path::Path| [("SSL_CERT_FILE", path.display().to_string())];
     child::sends(&https(&server), &trusting(&bundle), "{}");
+
+    // A bundle of the program counts beside that of the system.
+    let other = Authority::new();
+    let inspecting = other.serve("localhost", &["http/1.1"]).await;
+    let added = || trusting(&bundle).into_iter().chain([(child::BUNDLE, other.pem.clone())]).collect::<Vec<_>>();
+    child::sends(&https(&server), &added(), "{}");
+    child::sends(&https(&inspecting), &added(), "{}");
+    child::sends(&https(&inspecting), &trusting(&bundle), "issuer is not trusted");
 
     // An image without any bundle trusts no server, and can still use plain HTTP.
     let missing = trusting(&folder.path().join("missing"));

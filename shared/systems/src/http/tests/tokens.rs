@@ -21,7 +21,7 @@ fn projected(content: &str) -> tempfile::TempDir {
 }
 
 pub(super) fn sender(folder: &tempfile::TempDir, store: Arc<ArcSwap<LabelledSecrets>>) -> HttpSender {
-    HttpSender::with_projected(ProjectedTokens::new(folder.path()), store, "drift-poller")
+    HttpSender::with_projected(ProjectedTokens::new(folder.path()), None, store, "drift-poller")
 }
 
 /// The Secrets of a log-in and of a client.

@@ -1,4 +1,5 @@
-//! A pair of HTTP clients for each way of connecting. They reuse connections, and never redirect, retry or use a proxy.
+//! A pair of HTTP clients for each way of connecting. They reuse connections, never redirect or retry, and read no proxy
+//! variables.
 //!
 //! reqwest probes a silent TCP connection by default, and drops one on which nothing is acknowledged for 30 s.
 //!
@@ -13,7 +14,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use http::header::ACCEPT_ENCODING;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{Client, redirect, retry};
+use reqwest::{Client, Proxy, redirect, retry};
 use tower::util::MapResponseLayer;
 
 use crate::guard::dialling::{AddressRefused, DialRules};
@@ -43,14 +44,26 @@ pub(in crate::http) struct Clients {
     pub(in crate::http) reusing: Client,
     /// Opens a new connection for every request.
     pub(in crate::http) fresh: Client,
+    /// Host and port of their proxy.
+    pub(in crate::http) proxy: Option<String>,
+}
+
+/// The way of clients to a host.
+#[derive(Debug)]
+pub(in crate::http) enum Way<'a> {
+    /// To the addresses of its name.
+    Direct,
+    /// Through a unix socket.
+    Socket(&'a str),
+    /// A proxy with its host and port.
+    Proxy(Box<Proxy>, String),
 }
 
 impl Clients {
-    /// Builds clients that connect through the unix socket if there is one, otherwise to the addresses from `resolver`.
-    /// `program` is their name in the user agent.
+    /// Builds clients that connect this way, to addresses from `resolver`. `program` is their name in the user agent.
     pub(in crate::http) fn build(
         material: Material<'_>,
-        socket: Option<&str>,
+        way: &Way<'_>,
         resolver: GuardedResolver,
         program: &str,
     ) -> Result<Arc<Self>, ClientError> {
@@ -58,20 +71,27 @@ impl Clients {
         let resolver = Arc::new(resolver);
         let client = |kept: usize| {
             let builder = builder(program, kept).tls_backend_preconfigured(tls.clone()).dns_resolver(resolver.clone());
-            through(socket, builder)?.build().map_err(|_| ClientError::Build)
+            through(way, builder)?.build().map_err(|_| ClientError::Build)
         };
-        Ok(Arc::new(Self { reusing: client(KEPT_CONNECTIONS)?, fresh: client(0)? }))
+        Ok(Arc::new(Self { reusing: client(KEPT_CONNECTIONS)?, fresh: client(0)?, proxy: way.proxy() }))
     }
 }
 
-/// Returns a builder of clients that connect through the unix socket if there is one. Not every platform has them.
-fn through(socket: Option<&str>, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, ClientError> {
-    match socket {
-        None => Ok(builder),
+impl Way<'_> {
+    fn proxy(&self) -> Option<String> {
+        if let Self::Proxy(_, host) = self { Some(host.clone()) } else { None }
+    }
+}
+
+/// Returns a builder of clients that connect this way. Not every platform has unix sockets.
+fn through(way: &Way<'_>, builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, ClientError> {
+    match way {
+        Way::Direct => Ok(builder),
         #[cfg(unix)]
-        Some(path) => Ok(builder.unix_socket(path)),
+        Way::Socket(path) => Ok(builder.unix_socket(*path)),
         #[cfg(not(unix))]
-        Some(_) => Err(ClientError::Build),
+        Way::Socket(_) => Err(ClientError::Build),
+        Way::Proxy(proxy, _) => Ok(builder.proxy(Proxy::clone(proxy))),
     }
 }
 

@@ -6,15 +6,18 @@ use crate::guard::failure::SystemFailure;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use http::HeaderValue;
 use reqwest::dns::Resolve;
 use secrecy::ExposeSecret;
 
 use crate::guard::dialling::DialRules;
-use crate::http::transport::client::{Clients, GuardedResolver};
+use crate::http::auth::proxy_credential;
+use crate::http::transport::client::{Clients, GuardedResolver, Way};
+use crate::http::transport::proxy::ProgramProxy;
 use crate::http::transport::tls::{ClientError, Material, MaterialHash, Roots};
 use crate::{HttpFailure, HttpOptions};
 use drift_api::secrets::labelled_secrets::LabelledSecrets;
-use drift_language::{HttpRequest, SecretKey};
+use drift_language::{HttpRequest, Proxy, SecretKey};
 
 /// Maximum cached clients, each with its connections. Targets with one way of connecting share a client. Beyond the
 /// limit, the least recently used one is rebuilt when it is needed.
@@ -28,6 +31,7 @@ const PRIVATE_KEY: &str = "tls.key";
 pub(in crate::http) struct ClientStore {
     names: Arc<dyn Resolve>,
     program: &'static str,
+    proxy: Option<ProgramProxy>,
     known: Mutex<ClientCache>,
 }
 
@@ -46,6 +50,15 @@ struct ClientKey {
     certificate: Option<String>,
     rules: DialRules,
     socket: Option<Arc<str>>,
+    /// The proxy. Boxed, because few have one.
+    via: Option<Box<Via>>,
+}
+
+/// The proxy of a request. A target's proxy with the same URL does not get the credential of the program's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Via {
+    proxy: Proxy,
+    is_of_program: bool,
 }
 
 /// The trusted certificates of a request.
@@ -76,7 +89,12 @@ type Build = Arc<OnceLock<Result<Arc<Clients>, ClientError>>>;
 impl ClientStore {
     /// Creates a store. `names` resolves names. `program` is the clients' name in the user agent.
     pub(in crate::http) fn new(names: Arc<dyn Resolve>, program: &'static str) -> Self {
-        Self { names, program, known: Mutex::default() }
+        Self { names, program, proxy: None, known: Mutex::default() }
+    }
+
+    /// Uses this proxy for requests of targets without their own.
+    pub(in crate::http) fn through(self, proxy: Option<ProgramProxy>) -> Self {
+        Self { proxy, ..self }
     }
 
     /// Returns the clients for this request and target. They are rebuilt after a change of the Secret's bundle.
@@ -86,17 +104,23 @@ impl ClientStore {
         options: &HttpOptions<'_>,
         secrets: &Arc<LabelledSecrets>,
     ) -> Result<Arc<Clients>, HttpFailure> {
-        let rules = DialRules { has_chosen_host: request.has_chosen_host, allowed: options.allow_networks.to_vec() };
-        if !rules.allow_literal(request) {
+        let mut rules =
+            DialRules { has_chosen_host: request.has_chosen_host, allowed: options.allow_networks.to_vec() };
+        let (mut via, mut credential) = (None, None);
+        if let Some(found) = self.via(request, options) {
+            check_proxied(request, options, &rules)?;
+            (rules, credential) = self.rules_and_credential(&found, options, secrets)?;
+            via = Some(found);
+        } else if !rules.allow_literal(request) {
             return Err(HttpFailure::System(SystemFailure::AddressRefused { host: request.host() }));
         }
-        let mut key = ClientKey { trust: Trust::Nobody, certificate: None, rules, socket: request.socket.clone() };
+        let mut key = ClientKey { trust: Trust::Nobody, certificate: None, rules, socket: request.socket.clone(), via };
+        let mut material = Material { roots: Roots::Nobody, identity: None, proxy: credential.as_ref() };
         if key.socket.is_some() || request.url.scheme() == "http" {
-            return self.known_or_built(key, Material { roots: Roots::Nobody, identity: None }, secrets);
+            return self.known_or_built(key, material, secrets);
         }
         let host = request.host();
-        key.trust = Trust::System;
-        let mut material = Material { roots: Roots::System, identity: None };
+        (key.trust, material.roots) = (Trust::System, Roots::System);
         if let Some(ca) = options.tls.and_then(|tls| tls.ca.as_ref()) {
             material.roots = Roots::Only(secrets.credential(&ca.name, &ca.key, &host)?.expose_secret().as_bytes());
             key.trust = Trust::Secret(ca.clone());
@@ -110,6 +134,36 @@ impl ClientStore {
             key.certificate = Some(name.clone());
         }
         self.known_or_built(key, material, secrets)
+    }
+
+    /// Returns the proxy of a request.
+    fn via(&self, request: &HttpRequest, options: &HttpOptions<'_>) -> Option<Box<Via>> {
+        let of_program = || self.proxy.as_ref().filter(|proxy| proxy.carries(&request.url));
+        let (proxy, is_of_program) = match options.proxy {
+            _ if request.socket.is_some() => return None,
+            Some(proxy) => (proxy, false),
+            None => (&of_program()?.proxy, true),
+        };
+        Some(Box::new(Via { proxy: proxy.clone(), is_of_program }))
+    }
+
+    /// Returns the rules for the address of a proxy, and the credential for it.
+    fn rules_and_credential(
+        &self,
+        via: &Via,
+        options: &HttpOptions<'_>,
+        secrets: &LabelledSecrets,
+    ) -> Result<(DialRules, Option<HeaderValue>), HttpFailure> {
+        let Via { proxy, is_of_program } = via;
+        let allowed = if *is_of_program { Vec::new() } else { options.allow_networks.to_vec() };
+        let rules = DialRules { has_chosen_host: false, allowed };
+        if !rules.allow_host(&proxy.url) {
+            return Err(HttpFailure::System(SystemFailure::AddressRefused { host: proxy.host() }));
+        }
+        let of_program = || self.proxy.as_ref().filter(|_| *is_of_program)?.credential.clone();
+        let of_secret = |secret: &String| proxy_credential(secret, secrets, &proxy.host());
+        let credential = proxy.secret.as_ref().map(of_secret).transpose()?;
+        Ok((rules, credential.or_else(of_program)))
     }
 
     /// Returns cached or newly built clients. An unusable certificate or bundle does not replace a usable one, because
@@ -126,7 +180,7 @@ impl ClientStore {
         let (build, before) = self.build_of(&key, material.hash(), secrets);
         let clients = build.get_or_init(|| {
             let resolver = GuardedResolver { names: self.names.clone(), rules: key.rules.clone() };
-            let built = Clients::build(material, key.socket.as_deref(), resolver, self.program);
+            let built = key.way(material.proxy).and_then(|way| Clients::build(material, &way, resolver, self.program));
             if let (Err(error), Some(_)) = (&built, &before) {
                 tracing::warn!(cause = %key.failure(*error), "a client cannot be made, and the one before is used for now");
             }
@@ -197,7 +251,40 @@ impl ClientStore {
     }
 }
 
+/// Checks that a request may go through a proxy. The dial guard cannot check the addresses of its host.
+fn check_proxied(request: &HttpRequest, options: &HttpOptions<'_>, rules: &DialRules) -> Result<(), HttpFailure> {
+    let refused = match request.url.host() {
+        _ if request.url.scheme() != "https" => {
+            "a proxy could read and answer a request that is not encrypted; write https, or name the host in NO_PROXY"
+        }
+        Some(host) if !rules.allow_by_proxy(&host) => {
+            "the host is an address, or a name of the proxy's machine; name it in allowNetworks or in NO_PROXY"
+        }
+        _ if request.has_chosen_host && options.has_open_host => {
+            "objects choose the host, and the proxy resolves it; name the hosts in allowHosts, without `*`"
+        }
+        _ => return Ok(()),
+    };
+    Err(HttpFailure::NotThroughProxy(refused))
+}
+
 impl ClientKey {
+    /// Returns the way of these clients. The proxy gets this credential.
+    fn way(&self, credential: Option<&HeaderValue>) -> Result<Way<'_>, ClientError> {
+        Ok(match (&self.socket, &self.via) {
+            (Some(path), _) => Way::Socket(path),
+            (None, Some(via)) => {
+                let proxy = reqwest::Proxy::https(via.proxy.url.as_str()).map_err(|_| ClientError::Build)?;
+                let proxy = match credential {
+                    Some(value) => proxy.custom_http_auth(value.clone()),
+                    None => proxy,
+                };
+                Way::Proxy(Box::new(proxy), via.proxy.host())
+            }
+            (None, None) => Way::Direct,
+        })
+    }
+
     /// Converts a client error, with the Secret that caused it.
     fn failure(&self, error: ClientError) -> HttpFailure {
         let text = match (error, &self.trust, &self.certificate) {
@@ -232,7 +319,7 @@ mod tests {
     /// The key for a socket of that name.
     fn through(socket: &str) -> ClientKey {
         let socket = Some(Arc::from(socket));
-        ClientKey { trust: Trust::Nobody, certificate: None, rules: DialRules::default(), socket }
+        ClientKey { trust: Trust::Nobody, certificate: None, rules: DialRules::default(), socket, via: None }
     }
 
     fn store() -> ClientStore {
@@ -240,7 +327,7 @@ mod tests {
     }
 
     fn nothing() -> Material<'static> {
-        Material { roots: Roots::Nobody, identity: None }
+        Material { roots: Roots::Nobody, identity: None, proxy: None }
     }
 
     #[test]

@@ -2,4 +2,5 @@
 
 pub(super) mod client;
 pub(super) mod clients;
+pub(super) mod proxy;
 pub(super) mod tls;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
@@ -32,6 +33,8 @@ pub(in crate::http) struct Material<'a> {
     pub(in crate::http) roots: Roots<'a>,
     /// Our certificate chain and its key, both in PEM.
     pub(in crate::http) identity: Option<(&'a SecretString, &'a SecretString)>,
+    /// The credential for the proxy.
+    pub(in crate::http) proxy: Option<&'a HeaderValue>,
 }
 
 /// A hash of the material from Secrets. `None` without any.
@@ -55,12 +58,13 @@ impl Material<'_> {
     /// Returns a hash of the material, to detect changes.
     pub(in crate::http) fn hash(&self) -> MaterialHash {
         let roots = if let Roots::Only(bundle) = self.roots { bundle } else { &[] };
-        if roots.is_empty() && self.identity.is_none() {
+        if roots.is_empty() && self.identity.is_none() && self.proxy.is_none() {
             return None;
         }
         let (chain, key) = self.identity.map_or(("", ""), |(chain, key)| (chain.expose_secret(), key.expose_secret()));
         let mut hash = Sha256::new();
-        for part in [roots, chain.as_bytes(), key.as_bytes()] {
+        let proxy = self.proxy.map(HeaderValue::as_bytes).unwrap_or_default();
+        for part in [roots, chain.as_bytes(), key.as_bytes(), proxy] {
             hash.update(part.len().to_le_bytes());
             hash.update(part);
         }
@@ -103,7 +107,7 @@ mod tests {
     #[test]
     fn a_bundle_without_certificates_is_refused() {
         for bundle in ["", "canary", "-----BEGIN CERTIFICATE-----\ncanary\n-----END CERTIFICATE-----\n"] {
-            let material = Material { roots: Roots::Only(bundle.as_bytes()), identity: None };
+            let material = Material { roots: Roots::Only(bundle.as_bytes()), identity: None, proxy: None };
             assert_eq!(configuration(material).map(drop), Err(ClientError::Bundle(NoBundle)), "{bundle}");
         }
     }

@@ -3,6 +3,7 @@
 use super::aws_sig_v4::AwsKeys;
 use super::oauth2::Grant;
 use super::{Auth, AuthHeader};
+use crate::systems::http::proxy::Proxy;
 use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::tls::Tls;
 use crate::systems::needed_secret::{
@@ -13,13 +14,17 @@ use crate::systems::needed_secret::{
 pub(crate) fn needed_secrets<'r>(
     user: &'static str,
     auth: Option<&Auth>,
-    tls: Option<&Tls>,
+    (tls, proxy): (Option<&Tls>, Option<&Proxy>),
     requests: impl Iterator<Item = &'r RequestTemplate>,
 ) -> Vec<NeededSecret> {
     let mut needed = Vec::new();
     if let Some(tls) = tls {
         needed.extend(tls.ca.iter().map(|ca| NeededSecret::with_keys(user, &ca.name, &[&ca.key])));
         needed.extend(tls.certificate.iter().map(|name| NeededSecret::with_keys(user, name, &["tls.crt", "tls.key"])));
+    }
+    if let Some((proxy, secret)) = proxy.and_then(|proxy| Some((proxy, proxy.secret.as_ref()?))) {
+        let secret = NeededSecret::with_keys(user, secret, &["username", PASSWORD]);
+        needed.push(NeededSecret { host: Some(proxy.host()), ..secret });
     }
     let Some(auth) = auth else { return needed };
     let (secret, goes_to_host) = match auth {
@@ -66,11 +71,13 @@ pub(crate) fn needed_secrets<'r>(
     needed
 }
 
-/// The credentials of requests with this `auth` and this `tls`.
-pub(crate) fn credentials(auth: Option<&Auth>, tls: Option<&Tls>) -> Vec<Credential> {
+/// The credentials of requests with this `auth`, `tls` and `proxy`.
+pub(crate) fn credentials(auth: Option<&Auth>, tls: Option<&Tls>, proxy: Option<&Proxy>) -> Vec<Credential> {
     let of_auth = auth.map(credentials_of).unwrap_or_default();
     let certificate = tls.and_then(|tls| tls.certificate.as_ref());
-    of_auth.into_iter().chain(certificate.map(|secret| Credential::of_key(secret, PRIVATE_KEY))).collect()
+    let certificate = certificate.map(|secret| Credential::of_key(secret, PRIVATE_KEY));
+    let of_proxy = proxy.and_then(|proxy| Some(Credential::of_key(proxy.secret.as_ref()?, PASSWORD)));
+    of_auth.into_iter().chain(certificate).chain(of_proxy).collect()
 }
 
 fn credentials_of(auth: &Auth) -> Vec<Credential> {
