@@ -338,13 +338,13 @@ async fn told(programs: &[(Which, Arc<Program>)], cases: &[Case<'_>]) -> Result<
             .filter(|(_, [account, _, resource])| account == which.name() && resource != "secrets")
             .filter(|(_, [_, _, resource])| *which == Which::Controller || resource != "configmaps")
             .map(|(case, [_, verb, resource])| (verb, resource, &case.namespace))
-            .map(|(verb, resource, namespace)| format!("may not {verb} {resource}/in namespace {namespace}"))
+            .map(|(verb, resource, namespace)| format!("{namespace} add/resources: [{resource}], verbs: [{verb}]"))
             .collect();
         wait::until(format!("{} to say what it lacks", which.name()), wait::DEADLINE, async || {
             let (_, page) = program.page("/readyz").await?;
             let is_told = |sentence: &&String| {
-                let (right, place) = sentence.split_once("/in ").unwrap_or_default();
-                page.split(';').any(|part| part.contains(right) && part.contains(place))
+                let (place, right) = sentence.split_once("/").unwrap_or_default();
+                page.split(';').any(|part| part.contains(place) && part.contains(right))
             };
             let untold: Vec<_> = wanted.iter().filter(|sentence| !is_told(sentence)).collect();
             Ok(if untold.is_empty() { Seen::Met(()) } else { Seen::Instead(format!("untold: {untold:?} in {page}")) })

@@ -52,13 +52,13 @@ impl Grant {
         ResourceAttributes { name, ..right(first("apiGroups"), first("resources"), &self.verb, namespace) }
     }
 
-    /// Returns the start of a program's message about this right, up to the word before the namespace.
+    /// Returns the rule that a program asks for in its message about this right.
     fn sentence(&self) -> String {
-        let first = |list: &str| self.rule()[list][0].as_str().filter(|text| !text.is_empty());
-        let resource = first("resources").unwrap_or_default();
-        let group = first("apiGroups").map(|group| format!(" ({group})")).unwrap_or_default();
-        let name = first("resourceNames").map(|name| format!(" {name}")).unwrap_or_default();
-        format!("may not {} {resource}{group}{name} in ", self.verb)
+        let first = |list: &str| self.rule()[list][0].as_str().unwrap_or_default();
+        let (group, resource) = (first("apiGroups"), first("resources"));
+        let name = Some(first("resourceNames")).filter(|name| !name.is_empty());
+        let name = name.map(|name| format!(", resourceNames: [{name}]")).unwrap_or_default();
+        format!("{{apiGroups: [\"{group}\"], resources: [{resource}]{name}, verbs: [{}]}}", self.verb)
     }
 
     /// Returns true for the poller's right to read the controller's Lease. Only the status page needs it and says so.

@@ -22,13 +22,13 @@ async fn open(world: &World, until: Option<Timestamp>) -> Result<()> {
 }
 
 /// Waits until `get` shows the hold, and returns its line of `-o json`.
-async fn wait_until_shown(world: &World) -> Result<Value> {
+async fn wait_until_shown(world: &World, hold: &str) -> Result<Value> {
     let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
-    wait::until("get to show OutsideWindow", wait::DEADLINE, async || {
+    wait::until(format!("get to show {hold}"), wait::DEADLINE, async || {
         let got = world.run_command(&[&["get", "proxies", "-o", "json"], &place[..]].concat()).await?;
         let listed: Value = serde_json::from_str(&got.output).context(got.complaints)?;
         let item = &listed["items"][0];
-        Ok(if item["next"] == "OutsideWindow" { Seen::Met(item.clone()) } else { Seen::Instead(listed.to_string()) })
+        Ok(if item["next"] == hold { Seen::Met(item.clone()) } else { Seen::Instead(listed.to_string()) })
     })
     .await
 }
@@ -44,7 +44,7 @@ async fn corrections_and_deletions_wait_for_their_window() -> Result<()> {
         world.start_both().await?;
         world.create_some_proxy("web").await?;
         world.wait_for_verdict("web", "True", "NotCreated").await?;
-        let item = wait_until_shown(world).await?;
+        let item = wait_until_shown(world, "OutsideWindow").await?;
         let until: Timestamp = item["held"]["until"].as_str().context("no time of the opening")?.parse()?;
         let hours = until.duration_since(Timestamp::now()).as_secs() / 3600;
         ensure!((10..=13).contains(&hours), "{item}");
@@ -62,7 +62,7 @@ async fn corrections_and_deletions_wait_for_their_window() -> Result<()> {
         world.delete_proxy("web").await?;
         let held = world.wait_for_event("DeletionHeld", "web").await?;
         ensure!(held["note"].as_str().is_some_and(|note| note.contains("deletionWindows")), "{held}");
-        wait_until_shown(world).await?;
+        wait_until_shown(world, "OutsideDeletionWindow").await?;
         ensure!(outside.requests_to("DELETE", WEB).is_empty(), "deleted outside of a window");
         open(world, Some(Timestamp::now() + SignedDuration::from_hours(1))).await?;
         world.wait_until_gone("web").await?;

@@ -174,7 +174,7 @@ fn bracketed(key: &str) -> String {
     format!("['{}']", key.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// The characters that an escape stands for, as in Go.
+/// The characters that an escape stands for, of those of Go the ones that templates have.
 const ESCAPES: [(char, char); 4] = [('n', '\n'), ('t', '\t'), ('r', '\r'), ('\\', '\\')];
 
 /// The text in quotation marks, with its escapes read; `None` if it does not end, or has an unknown escape.
@@ -187,7 +187,8 @@ fn unquoted(quoted: &str, quote: char) -> Option<String> {
             '\\' => match letters.next()? {
                 'u' => {
                     let digits: String = letters.by_ref().take(4).collect();
-                    char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
+                    let is_number = digits.len() == 4 && digits.chars().all(|digit| digit.is_ascii_hexdigit());
+                    char::from_u32(u32::from_str_radix(&digits, 16).ok().filter(|_| is_number)?)?
                 }
                 escaped if escaped == quote => quote,
                 escaped => ESCAPES.iter().find(|(known, _)| *known == escaped)?.1,

@@ -43,6 +43,9 @@ const EXAMPLES: &str = "Examples:
 Plurals come from the CustomResourceDefinitions in the files; of kinds that are not defined there, from the cluster.
 Exit codes: 0 printed, 2 the cluster does not say what a kind is called, 3 bad usage or targets";
 
+/// Suffix of the roles of all targets.
+const ALL_TARGETS: &str = "targets";
+
 /// The groups and resources of Events and DriftReports, which the shipped manifests let both programs write everywhere.
 const SHIPPED: [(&str, &str); 2] = [("events.k8s.io", "events"), (GROUP, REPORT_PLURAL)];
 
@@ -69,7 +72,7 @@ pub(crate) struct RbacSettings {
     #[arg(long, value_delimiter = ',', requires = "name", value_name = "NAME,…")]
     target: Vec<String>,
     /// Suffix of the roles' names behind the account's name: one for each set of targets
-    #[arg(long, default_value = "targets")]
+    #[arg(long, default_value = ALL_TARGETS)]
     name: String,
     #[command(flatten)]
     home: HomeSettings,
@@ -119,7 +122,7 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
         let written = written_in(&sources);
         (documents_of(sources), written)
     };
-    let mut report = chosen(check_with(&documents, &written), &settings.target)?;
+    let mut report = chosen(check_with(&documents, &written), settings)?;
     let kinds = kinds_of(&documents, &mut report, (&written, &settings.cluster))?;
     let targets: Vec<_> = report.targets.iter().map(|good| good.target.clone()).collect();
     let printed = match settings.output {
@@ -134,12 +137,17 @@ pub(crate) fn run(settings: &RbacSettings) -> Result<ExitStatus, CommandError> {
 ///
 /// # Errors
 /// If one of them is bad.
-fn chosen(report: Report, names: &[String]) -> Result<Report, CommandError> {
+fn chosen(report: Report, settings: &RbacSettings) -> Result<Report, CommandError> {
+    let names = &settings.target;
     if names.is_empty() {
         let consequence = "no roles are printed for targets that `check` refuses, because the others' roles would take \
                            rights from them. Correct them, or print the roles of one target apart: --target NAME --name NAME";
         refuse_bad(&report, consequence)?;
         return Ok(report);
+    }
+    if settings.name == ALL_TARGETS {
+        let message = format!("--target needs another --name than {ALL_TARGETS}, which names the roles of all targets");
+        return Err(CommandError::BadUsage(message));
     }
     let is_good = |name: &&String| report.targets.iter().any(|good| good.target.name == **name && !good.has_error);
     if let Some(bad) = names.iter().find(|name| !is_good(name)) {

@@ -41,9 +41,9 @@ impl Unselecting {
         });
         let namespaces = is_outside.then(|| format!("namespace {}", objects.namespaces.join(" or ")));
         let unmet: Vec<String> = objects.label_selector.unmet(labels).collect();
-        let has_value = unmet
-            .iter()
-            .any(|one| one.split_once('=').is_some_and(|(_, value)| values.contains(value.trim_start_matches('='))));
+        let wanted =
+            |one: &str| Some(one.split_once('=')?.1.trim_start_matches('=').to_owned()).filter(|_| !one.contains("!="));
+        let has_value = unmet.iter().filter_map(|one| wanted(one)).any(|value| values.contains(&*value));
         let requirements = namespaces.into_iter().chain(unmet.iter().map(|one| format!("label {one}"))).collect();
         self.targets.push(Unmet { target: target.to_owned(), requirements, has_value });
         // A target without a known text may select it by labels that are not known.
@@ -105,8 +105,10 @@ mod tests {
                         namespace team-b or team-c, label tier=prod\n  target lost needs labels that are not known";
         assert_eq!(said(&targets, &labels), expected);
         let renamed: [(&str, &[&str], &str); 2] = [("billing", &[], "sys=billing"), ("shop", &[], "sys=shop")];
-        let first = said(&renamed, &labels).lines().nth(1).unwrap().to_owned();
-        assert_eq!(first, "  target shop needs label sys=shop");
+        let first = |targets: &[(&str, &[&str], &str)]| said(targets, &labels).lines().nth(1).unwrap().to_owned();
+        assert_eq!(first(&renamed), "  target shop needs label sys=shop");
+        let excluded: [(&str, &[&str], &str); 2] = [("other", &[], "sys=other"), ("not", &[], "tier!=dev")];
+        assert_eq!(first(&excluded), "  target other needs label sys=other");
         let many = [("t", &[][..], "a=b"); 20];
         let text = said(&many, &json!({}));
         assert!(

@@ -55,7 +55,8 @@ fn writable_from(situation: &Situation<'_>, decision: &Decision) -> Option<(Mome
     let (refused, is_repair) = match decision {
         Decision::Nothing(_) | Decision::Wait { .. } => return None,
         Decision::Correct(correction) if correction.action == Action::Delete => (Moment::START, false),
-        Decision::Correct(_) => (writes.status_ready_at(), false),
+        // The claim of its first correction puts the finalizer first.
+        Decision::Correct(_) => (writes.status_ready_at().max(writes.finalizer_ready_at()), false),
         Decision::WriteStatus(_) | Decision::TakeUp { .. } => (writes.status_ready_at(), true),
         Decision::PutFinalizer | Decision::ReleaseFinalizer { .. } => (writes.finalizer_ready_at(), !object.deleting),
     };

@@ -71,7 +71,9 @@ async fn release(
     if let Some(announcer) = announcer(context, kind, object) {
         match &written {
             Ok(_) | Err(WriteError::Gone) => announcer.left_behind(kind, object),
-            Err(WriteError::Refused(sentence)) if is_first_try => announcer.write_refused(kind, object, sentence),
+            Err(WriteError::Refused(sentence)) if is_first_try => {
+                announcer.write_refused(kind, object, (object.conditions.correction(), sentence))
+            }
             Err(_) => {}
         }
     }

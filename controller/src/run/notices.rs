@@ -103,12 +103,11 @@ impl Announcer {
         self.on_object(kind, object, (NoticeKind::Warning, "ClaimedTwice", "Correct"), note);
     }
 
-    /// Reports that the API server refuses a write to the object.
-    pub fn write_refused(&self, kind: &ResolvedKind, object: &LeanObject, sentence: &str) {
+    /// Reports that the API server refuses a write to the object, of the correction with this number.
+    pub fn write_refused(&self, kind: &ResolvedKind, object: &LeanObject, (correction, sentence): (u64, &str)) {
         let note = format!("the object cannot be written: {}", with_roles(sentence));
         let (target, kind_name, namespace) = (&self.target, &kind.resource.kind, object.id.namespace.as_deref());
         let (name, uid) = (&*object.id.name, &*object.id.uid);
-        let correction = object.conditions.correction_status().correction;
         tracing::error!(
             target,
             kind = kind_name,

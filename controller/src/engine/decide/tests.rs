@@ -409,6 +409,13 @@ fn refused_statuses_hold_what_could_not_be_noted() {
 }
 
 #[test]
+fn a_refused_finalizer_holds_the_correction_that_puts_it() {
+    let scene = Scene::new().with(|scene| _ = scene.memory.writes.refuse_finalizer(at(1000)));
+    assert_eq!(scene.decide(), Decision::Wait { until: at(1001), why: Held::WriteRefused });
+    assert_eq!(acted(scene.with(|scene| scene.now = at(1001)).decide()), correct(Action::Update, false));
+}
+
+#[test]
 fn refused_statuses_hold_no_finalizer() {
     let scene = Scene::new().with_finalizer().with(|scene| _ = scene.memory.writes.refuse_status(at(1000)));
     assert_eq!(scene.decide(), Decision::ReleaseFinalizer { left_behind: true });

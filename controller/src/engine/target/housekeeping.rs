@@ -1,5 +1,6 @@
 //! Work on all objects of a target at once: the attestation, the breaker, and Secrets.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use drift_api::identity::Uid;
@@ -89,10 +90,9 @@ impl<P: SharedState> Target<P> {
 
     /// Reports at each housekeeping and not at each change, because the age grows by itself.
     fn report_deletions(&mut self, wall: Duration) {
-        for uid in self.held.held_for(Held::OutsideDeletionWindow) {
-            self.deletions.wait_for_window(uid, wall);
-        }
-        let (count, oldest) = (self.deletions.count(), self.deletions.oldest_age(wall));
+        let waiting: HashSet<&Uid> = self.held.held_for(Held::OutsideDeletionWindow).collect();
+        waiting.iter().for_each(|uid| self.deletions.wait_for_window(uid, HOUSEKEEPING));
+        let (count, oldest) = (self.deletions.count(), self.deletions.oldest_age(wall, |uid| waiting.contains(uid)));
         self.report(Report::Deletions { count, oldest });
     }
 

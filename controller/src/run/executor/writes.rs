@@ -45,14 +45,18 @@ impl Run<'_> {
             (Write::ReleaseFinalizer { left_behind: true }, Ok(_) | Err(WriteError::Gone)) => {
                 announcer.left_behind(kind, object);
             }
-            (Write::Outcome(..), Err(WriteError::Refused(sentence))) if !self.told_of_refusal => {
+            (Write::Outcome(status, _), Err(WriteError::Refused(sentence))) if !self.told_of_refusal => {
                 self.told_of_refusal = true;
-                announcer.write_refused(kind, object, sentence);
+                announcer.write_refused(kind, object, (status.correction, sentence));
             }
             (_, Err(cause @ (WriteError::Unavailable(_) | WriteError::NotLeading))) => {
                 let (target, kind) = (&self.executor.target.name, &*kind.resource.kind);
                 let (namespace, name) = (object.id.namespace.as_deref(), &*object.id.name);
-                let (uid, correction) = (&*object.id.uid, object.conditions.correction_status().correction);
+                let correction = match write {
+                    Write::Outcome(status, _) | Write::Status(status, _) => status.correction,
+                    _ => object.conditions.correction(),
+                };
+                let uid = &*object.id.uid;
                 tracing::warn!(
                     target,
                     kind,

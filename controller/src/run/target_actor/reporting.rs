@@ -23,7 +23,9 @@ pub(super) fn tell(executor: &Executor, report: Report) {
         Report::DeletionFoundNothing(object) => announcer.deletion_found_nothing(kind, &object),
         Report::ClaimedTwice(object) => announcer.claimed_twice(kind, &object),
         Report::ScopeIncomplete(object, awaited) => announcer.scope_incomplete(kind, &object, &awaited),
-        Report::WriteRefused(object, sentence) => announcer.write_refused(kind, &object, &sentence),
+        Report::WriteRefused(object, sentence) => {
+            announcer.write_refused(kind, &object, (object.conditions.correction(), &sentence));
+        }
         Report::Unreadable(object, sentence) => {
             let (namespace, object, uid) = (object.namespace.as_deref(), &*object.name, &*object.uid);
             let (kind, cause) = (&*kind.resource.kind, sentence);

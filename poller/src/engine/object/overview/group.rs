@@ -24,7 +24,8 @@ const MOST_FIELDS: usize = 4;
 
 /// The mark of an object whose deletion a refusal, or an answer that says nothing, keeps up for long.
 pub const DELETION_STAYS: &str = "DeletionStays";
-/// The age from which a deletion stays, which is that of the alert DriftDeletionStays: most refusals are over by then.
+/// The age from which a deletion stays: most refusals are over by then. The alert DriftDeletionStays has the same limit, for
+/// an age without closed windows.
 pub const DELETION_STAYS_AFTER: Duration = Duration::from_mins(30);
 /// The mark of an object whose verdict keeps changing.
 pub const FLAPPING: &str = "Flapping";

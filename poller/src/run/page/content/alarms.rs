@@ -94,10 +94,8 @@ fn of_objects(lines: &[&TargetLine], word: &'static str) -> Option<Alarm> {
 
 /// Targets with a word.
 fn of_targets(content: &Content, lines: &[&TargetLine], word: &'static str, cause: &str) -> Option<Alarm> {
-    let has = |line: &TargetLine, word: &str| line.holds().any(|hold: &Hold| hold.word == word);
-    // Without its rights a target is not attested: one cause is one alarm.
-    let follows = |line: &TargetLine| word == Held::NotAttested.as_str() && has(line, RIGHTS_MISSING);
-    let found: Vec<&TargetLine> = lines.iter().filter(|line| has(line, word) && !follows(line)).copied().collect();
+    let has = |hold: &Hold| hold.word == word;
+    let found: Vec<&TargetLine> = lines.iter().filter(|line| line.holds().any(has)).copied().collect();
     let first = found.first()?;
     let target = Some(first.name.as_str()).filter(|_| found.len() == 1);
     let example = first.overview.as_ref().and_then(|overview| overview.words.get(word));

@@ -290,8 +290,8 @@ fn what_needs_a_person_stands_first() {
         Some("?target=c&shown=unknown"),
     ];
     assert_eq!(links, linked);
-    assert_eq!(found[0].command, "kubectl drift explain dnsrecord.net.example/web -n team-a");
-    assert_eq!(found[3].command, "kubectl get lease drift-controller -n drift-system");
+    assert_eq!(found[0].command, "kubectl get lease drift-controller -n drift-system");
+    assert_eq!(found[1].command, "kubectl drift explain dnsrecord.net.example/web -n team-a");
     assert_eq!(found[4].command, "kubectl drift check --from-cluster --targets-namespace drift-system");
     let page = page(&content);
     let order = ["alarms", "targets", "drifted"].map(|key| page.find(&format!("<section data-key=\"{key}\">")));
