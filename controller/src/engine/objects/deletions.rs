@@ -100,7 +100,7 @@ mod tests {
         let old = object("old", &json!("1970-01-01T00:01:40Z"), FINALIZER);
         deletions.see(&old);
         deletions.wait_for_window(&"old".into(), at(300));
-        let waits = |uid: &Uid| *uid == Uid::from("old");
+        let waits = |uid: &Uid| &**uid == "old";
         assert_eq!(deletions.oldest_age(at(450), waits), at(0), "it waits");
         deletions.see(&old);
         assert_eq!(deletions.oldest_age(at(500), open), at(100), "the window is open");

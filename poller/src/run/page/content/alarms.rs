@@ -1,5 +1,7 @@
 //! The alarms: what needs a person, one line for each word, with its count, its objects and the next command.
 
+use std::time::Duration;
+
 use drift_api::held_corrections::{Held, Hold, TargetHold};
 use drift_api::object::ObjectId;
 use drift_api::printable::first_names;
@@ -23,6 +25,10 @@ const OF_TARGETS: [(&str, &str); 6] = [
 ];
 
 const RIGHTS_MISSING: &str = TargetHold::RightsMissing.as_str();
+/// The alarm of targets whose polls are late.
+const POLLS_LATE: &str = "PollsLate";
+/// The intervals by which a poll of such a target is late, and the least time, as in the alert DriftPollsLate.
+const LATE_AFTER: (u32, Duration) = (2, Duration::from_secs(15));
 /// The alarm of documents that are not active.
 const NOT_ACTIVE: &str = "NotActive";
 /// The most targets that a line names.
@@ -60,6 +66,7 @@ pub(in crate::run::page) fn alarms(content: &Content) -> Vec<Alarm> {
         .chain(of_parts(content))
         .chain(targets)
         .chain(of_documents(content))
+        .chain(of_late(content, &lines))
         .chain(unknown)
         .collect()
 }
@@ -130,6 +137,24 @@ fn of_parts(content: &Content) -> impl Iterator<Item = Alarm> {
         }
     };
     content.unready.iter().filter(|_| content.leader_elsewhere.is_none()).map(of_part).collect::<Vec<_>>().into_iter()
+}
+
+/// Targets whose polls are late.
+fn of_late(content: &Content, lines: &[&TargetLine]) -> Option<Alarm> {
+    let (intervals, least) = LATE_AFTER;
+    let limit = |line: &TargetLine| line.interval.saturating_mul(intervals).max(least);
+    let is_late = |line: &&&TargetLine| line.overview.as_ref().is_some_and(|found| found.lateness > limit(line));
+    let found: Vec<&TargetLine> = lines.iter().filter(is_late).copied().collect();
+    let target = Some(found.first()?.name.as_str()).filter(|_| found.len() == 1);
+    let cause = "polls are late by more than two intervals: the limits are too low, or the external system is slow";
+    Some(Alarm {
+        word: POLLS_LATE,
+        count: found.len(),
+        unit: "target",
+        text: format!("{}: {cause}", names(found.iter().map(|line| line.name.clone()))),
+        link: Some(Link::new().target(target).to_string()),
+        command: content.site.command("check --from-cluster"),
+    })
 }
 
 /// Documents that are not active.

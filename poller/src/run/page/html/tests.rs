@@ -258,13 +258,18 @@ fn with_word(name: &str, word: &'static str, count: usize) -> TargetLine {
 #[test]
 fn what_needs_a_person_stands_first() {
     let breaker = Hold::of("BreakerOpen", "the breaker of target b is open");
-    let targets = vec![
+    let mut targets = vec![
         with_word("a", "CreationInDoubt", 1),
         TargetLine { listed: vec![breaker], ..with_word("b", "BreakerOpen", 15) },
         with_word("c", UNKNOWN, 400),
         with_word("d", "CreationInDoubt", 2),
         TargetLine { held: vec![Hold::no_controller()], ..line("e", Vec::new()) },
     ];
+    for (line, seconds) in targets.iter_mut().zip([14, 16]) {
+        line.interval = Duration::from_secs(5);
+        line.overview =
+            line.overview.take().map(|found| TargetOverview { lateness: Duration::from_secs(seconds), ..found });
+    }
     let not_active = NotActive { count: 2, sentences: vec!["m/cdn.yaml line 3: a typo".to_owned()] };
     let unready = vec![("rights".to_owned(), "may not list x".to_owned())];
     let mut content = Content { not_active, unready, ..content("", targets) };
@@ -277,6 +282,7 @@ fn what_needs_a_person_stands_first() {
         ("RightsMissing", 1, "part"),
         ("BreakerOpen", 1, "target"),
         ("NotActive", 2, "document"),
+        ("PollsLate", 1, "target"),
         (UNKNOWN, 400, "object"),
     ];
     assert_eq!(shown, expected);
@@ -287,6 +293,7 @@ fn what_needs_a_person_stands_first() {
         Some("readyz"),
         Some("?target=b&held=BreakerOpen"),
         None,
+        Some("?target=b"),
         Some("?target=c&shown=unknown"),
     ];
     assert_eq!(links, linked);
