@@ -255,7 +255,7 @@ impl ClientStore {
 fn check_proxied(request: &HttpRequest, options: &HttpOptions<'_>, rules: &DialRules) -> Result<(), HttpFailure> {
     let refused = match request.url.host() {
         _ if request.url.scheme() != "https" => {
-            "a proxy could read and answer a request that is not encrypted; write https, or name the host in NO_PROXY"
+            "a proxy could read and answer a request that is not encrypted; write https"
         }
         Some(host) if !rules.allow_by_proxy(&host) => {
             "the host is an address, or a name of the proxy's machine; name it in allowNetworks or in NO_PROXY"

@@ -65,9 +65,10 @@ impl ProgramProxy {
         Self { except: Arc::new(hosts), ..self }
     }
 
-    /// Returns true if requests to this URL go through the proxy.
+    /// Returns true if requests to this URL go through the proxy. Like programs in Go with `HTTPS_PROXY`, it is used for
+    /// https alone, so that Services of the cluster stay reachable.
     pub(in crate::http) fn carries(&self, url: &Url) -> bool {
-        !self.except.holds(url)
+        url.scheme() == "https" && !self.except.holds(url)
     }
 }
 
@@ -229,6 +230,16 @@ mod tests {
         for (list, url, expected) in table {
             let except: NoProxy = list.parse().unwrap();
             assert_eq!(except.holds(&url.parse().unwrap()), expected, "{list} {url}");
+        }
+    }
+
+    #[test]
+    fn the_proxy_of_the_program_carries_https_alone() {
+        let proxy = ProgramProxy::new("proxy.corp:3128").unwrap().except("git.corp".parse().unwrap());
+        for (url, expected) in
+            [("https://api.example/", true), ("http://api.example/", false), ("https://git.corp/", false)]
+        {
+            assert_eq!(proxy.carries(&url.parse().unwrap()), expected, "{url}");
         }
     }
 
