@@ -78,6 +78,10 @@ fn cause_of(word: &str) -> &'static str {
         CORRECTION_FAILED => "the external system refuses the correction",
         FLAPPING => "the verdict keeps changing",
         UNKNOWN => "no poll says if they drifted",
+        // Of either program.
+        word if word == Held::WriteRefused.as_str() => {
+            "the API server refuses a write to the object, and an Event on the object names the cause"
+        }
         word => Held::parse(word).map_or("", Held::cause),
     }
 }
