@@ -174,7 +174,7 @@ fn bracketed(key: &str) -> String {
     format!("['{}']", key.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// The characters that an escape stands for, of those of Go the ones that templates have.
+/// The escapes, a subset of those of Go.
 const ESCAPES: [(char, char); 4] = [('n', '\n'), ('t', '\t'), ('r', '\r'), ('\\', '\\')];
 
 /// The text in quotation marks, with its escapes read; `None` if it does not end, or has an unknown escape.

@@ -159,7 +159,7 @@ async fn read_whole(
     get(client, &kind.path(listed.id.namespace.as_deref()), &listed.id.name).await
 }
 
-/// Returns true if nobody wrote the object between two reads.
+/// Returns true if the object is the same in two reads.
 fn is_same_version(whole: &Value, object: &LeanObject) -> bool {
     whole["metadata"]["resourceVersion"] == object.resource_version.to_string()
 }
