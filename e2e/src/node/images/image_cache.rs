@@ -19,8 +19,9 @@ use crate::progress;
 /// The image of the pause container in every Pod.
 pub(in super::super) const PAUSE: &str = "drift.local/pause:1";
 
-/// Size limit of an image, which still pulls quickly onto a node. The program is nearly all of it.
-const MOST_BYTES: u64 = 24_000_000;
+/// Size limit of an image, which still pulls quickly onto a node. The program is nearly all of it: drift-poller had
+/// 22.0 MB on 30 November 2026.
+const MOST_BYTES: u64 = 27_000_000;
 
 /// Size of the programs' public base: about 2 MB by its documentation, plus a margin of half a megabyte. The local base
 /// has only 0.2 MB, so the size of an image on it is too optimistic.
