@@ -1,4 +1,4 @@
-// The oldest supported Kubernetes, for `E2E_KUBERNETES=1.33`. Built like the newest one in ../control-plane.
+// The oldest supported Kubernetes, for `E2E_KUBERNETES=1.33`. Built like the one of all tests in ../control-plane.
 module drift-poller.dev/e2e/control-plane-1.33
 
 go 1.26.0

@@ -115,7 +115,7 @@ pub async fn locate() -> Result<Binaries> {
 
 /// Finds or builds one program, such as one of [`Tool::OF_A_NODE`].
 pub async fn locate_one(tool: Tool) -> Result<PathBuf> {
-    tokio::task::spawn_blocking(move || cache::get_or_build(tool, Kubernetes::Newest)).await?
+    tokio::task::spawn_blocking(move || cache::get_or_build(tool, Kubernetes::Usual)).await?
 }
 
 fn locate_blocking() -> Result<Binaries> {
@@ -136,7 +136,7 @@ fn locate_with(assets: Option<&Path>) -> Result<Binaries> {
     let find = |tool: Tool| {
         let version = kubernetes.of_tool(tool);
         // The assets are of an unknown version, so a chosen one is built.
-        let assets = assets.filter(|_| version == Kubernetes::Newest);
+        let assets = assets.filter(|_| version == Kubernetes::Usual);
         let given = assets.map(|folder| folder.join(tool.file_name())).filter(|file| file.is_file());
         given.map_or_else(|| cache::get_or_build(tool, kubernetes), Ok)
     };

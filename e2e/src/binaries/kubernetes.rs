@@ -10,23 +10,25 @@ const VARIABLE: &str = "E2E_KUBERNETES";
 /// A version of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kubernetes {
-    /// The newest one, for all tests.
-    Newest,
-    /// The lowest supported one, with an API server and a kubectl of its own. The rest is that of the newest.
+    /// The lowest supported one, with an API server and a kubectl of its own.
     Oldest,
+    /// The one of all tests. The other versions use its other programs.
+    Usual,
+    /// The newest one, with an API server and a kubectl of its own.
+    Newest,
 }
 
 impl Kubernetes {
-    /// Every version.
-    pub const ALL: [Self; 2] = [Self::Newest, Self::Oldest];
+    /// Every version, the oldest first.
+    pub const ALL: [Self; 3] = [Self::Oldest, Self::Usual, Self::Newest];
 
-    /// Returns the version that `E2E_KUBERNETES` names. Without it, the newest.
+    /// Returns the version that `E2E_KUBERNETES` names. Without it, the one of all tests.
     ///
     /// # Errors
     /// Fails if it names another one.
     pub fn chosen() -> Result<Self> {
         let Some(wanted) = std::env::var_os(VARIABLE).filter(|wanted| !wanted.is_empty()) else {
-            return Ok(Self::Newest);
+            return Ok(Self::Usual);
         };
         let wanted = wanted.to_string_lossy();
         let mut known = Vec::new();
@@ -42,14 +44,15 @@ impl Kubernetes {
 
     /// Returns the version that a tool is built from.
     pub(super) const fn of_tool(self, tool: Tool) -> Self {
-        if matches!(tool, Tool::ApiServer | Tool::Kubectl) { self } else { Self::Newest }
+        if matches!(tool, Tool::ApiServer | Tool::Kubectl) { self } else { Self::Usual }
     }
 
     /// Returns the folder with go.mod and go.sum.
     pub(super) const fn module(self) -> &'static str {
         match self {
-            Self::Newest => "control-plane",
             Self::Oldest => "control-plane-1.33",
+            Self::Usual => "control-plane",
+            Self::Newest => "control-plane-1.37",
         }
     }
 
