@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use drift_api::attestation::Exceptions;
 use drift_api::collections::fifo::Fifo;
+use drift_api::collections::shared_text::UidHasher;
 use drift_api::condition::ObservedReason;
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
@@ -40,7 +41,7 @@ const PROVERS_LOOKED_AT: usize = 64;
 pub struct ObjectStore {
     target: Arc<Target>,
     settings: Arc<PollSettings>,
-    states: IndexMap<Uid, ObjectState>,
+    states: IndexMap<Uid, ObjectState, UidHasher>,
     wakes: WorkQueue,
     polls: PollTurns,
     writes: Fifo,

@@ -4,7 +4,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::collections::shared_text::Uid;
+use crate::collections::shared_text::{Uid, UidHasher};
 
 /// Capacity kept by an empty queue. At startup all objects are queued, and never again, so a larger one
 /// releases its memory.
@@ -15,7 +15,7 @@ const KEPT_ROOM: usize = 1_024;
 pub struct Fifo {
     /// Includes objects that left before their turn.
     order: VecDeque<Uid>,
-    waiting: HashSet<Uid>,
+    waiting: HashSet<Uid, UidHasher>,
 }
 
 impl Fifo {

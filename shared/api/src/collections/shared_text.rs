@@ -9,5 +9,8 @@ pub type SharedText = arcstr::ArcStr;
 /// The uid of an object.
 pub type Uid = SharedText;
 
+/// The hasher of maps that every poll asks. The API server makes uids at random, so no client can choose colliding ones.
+pub use foldhash::fast::RandomState as UidHasher;
+
 /// A text literal of the program, which needs no allocation.
 pub use arcstr::literal;

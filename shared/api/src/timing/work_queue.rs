@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::identity::Uid;
+use crate::collections::shared_text::{Uid, UidHasher};
 use crate::timing::moment::Moment;
 
 /// A work queue, keyed by object. An idle object takes no memory.
@@ -17,7 +17,7 @@ pub struct WorkQueue {
     /// Objects with a later time: nearly all of them.
     later: BTreeSet<(Moment, Uid)>,
     /// The time of each object in `later`.
-    times: HashMap<Uid, Moment>,
+    times: HashMap<Uid, Moment, UidHasher>,
     /// Objects that are ready or in progress.
     current: BTreeMap<Uid, Stage>,
     turns: u64,

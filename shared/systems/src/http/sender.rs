@@ -1,7 +1,7 @@
 //! Sends requests to external systems: no redirects, limited bodies, reused connections.
 //!
-//! A pooled connection can be dead without notice. A read on such a connection is retried once on a fresh one, because
-//! it got no response and reading twice changes nothing. A write may have been executed, so it is not retried, unless
+//! A pooled connection can be dead without notice. A read that got no response before its connection ended is retried
+//! once on a fresh one, because reading twice changes nothing. A write may have been executed, so it is not retried, unless
 //! the server states that it did not process it.
 
 pub(crate) mod authorized;
@@ -27,7 +27,7 @@ use crate::http::exchange::memory::{BodyMemory, Room};
 use crate::http::exchange::recorded::RecordedExchanges;
 use crate::http::exchange::reply;
 use crate::http::exchange::reply::Bounds;
-use crate::http::transport::client::{SystemResolver, noting_opened};
+use crate::http::transport::client::SystemResolver;
 use crate::http::transport::clients::ClientStore;
 use crate::http::transport::proxy::ProgramProxy;
 use crate::{ExchangeProgress, HttpFailure, HttpOptions, HttpReply};
@@ -163,11 +163,9 @@ fn may_be_asked_twice(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// Returns true if a failed request may be retried on a fresh connection. On a newly opened connection, a
-/// drop is final.
-fn may_be_sent_again(error: &reqwest::Error, has_opened: bool, method: &Method) -> bool {
-    let was_dropped = !has_opened && may_be_asked_twice(method) && was_dropped_unanswered(error);
-    was_dropped || was_not_looked_at(error)
+/// Returns true if a failed request may be retried on a fresh connection.
+fn may_be_sent_again(error: &reqwest::Error, method: &Method) -> bool {
+    (may_be_asked_twice(method) && was_dropped_unanswered(error)) || was_not_looked_at(error)
 }
 
 impl Shared {
@@ -200,11 +198,8 @@ impl Shared {
         }
         let clients = self.clients.clients(request, options, &secrets)?;
         let build = || Ok::<_, HttpFailure>(outgoing(request, credential(request, options, token, &secrets)?));
-        let (first, has_opened) = noting_opened(clients.reusing.execute(build()?)).await;
-        let answer = match first {
-            Err(error) if may_be_sent_again(&error, has_opened, &request.method) => {
-                clients.fresh.execute(build()?).await
-            }
+        let answer = match clients.reusing.execute(build()?).await {
+            Err(error) if may_be_sent_again(&error, &request.method) => clients.fresh.execute(build()?).await,
             answer => answer,
         };
         let response = answer.map_err(|error| HttpFailure::of(&error, request.host(), clients.proxy.as_deref()))?;

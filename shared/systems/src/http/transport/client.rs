@@ -6,7 +6,6 @@
 //! The client only dials allowed addresses of a host, and resolves anew for each connection. A literal address is never
 //! resolved: the sender of a request checks it.
 
-use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,6 @@ use http::HeaderValue;
 use http::header::ACCEPT_ENCODING;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Proxy, redirect, retry};
-use tower::util::MapResponseLayer;
 
 use crate::guard::dialling::{AddressRefused, DialRules};
 use crate::guard::stream::CONNECT_TIMEOUT;
@@ -109,30 +107,10 @@ fn builder(program: &str, kept: usize) -> reqwest::ClientBuilder {
         // With a limit of zero, reqwest keeps no copy of the request.
         .retry(retry::never().max_retries_per_request(0))
         .connect_timeout(CONNECT_TIMEOUT)
-        .connector_layer(MapResponseLayer::new(note))
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(kept)
         .http2_keep_alive_interval(ALIVE_INTERVAL)
         .http2_keep_alive_timeout(ALIVE_TIMEOUT)
-}
-
-tokio::task_local! {
-    static OPENED: Cell<bool>;
-}
-
-/// Runs a request. Returns its result, and true if it opened a connection.
-///
-/// The HTTP client does not report this, but it runs the connector inside the request's own task, so a task-local mark
-/// detects it. The retry of a dropped read depends on it: on a fresh connection a drop is final.
-pub(in crate::http) async fn noting_opened<T>(request: impl Future<Output = T>) -> (T, bool) {
-    OPENED.scope(Cell::new(false), async { (request.await, OPENED.with(Cell::get)) }).await
-}
-
-/// Marks an opened connection, and returns it.
-pub(in crate::http) fn note<C>(connection: C) -> C {
-    // A connection that lost the race against the pool is finished by a separate task without the mark.
-    let _ = OPENED.try_with(|opened| opened.set(true));
-    connection
 }
 
 /// The system's resolver.
