@@ -63,6 +63,7 @@ mod staleness;
 mod steps;
 mod storms;
 mod stuck;
+mod team_credentials;
 mod tokens_of_other_kinds;
 mod toxiproxy;
 mod unwritten;

@@ -75,10 +75,12 @@ pub(super) fn record_with_claim(target: &Target, object: &LeanObject) -> Result<
     if object.gives_up(&identity) {
         return Err(AdoptError::GivenUp(Value::from(&*identity)));
     }
+    let scope = target.scope_of(object.id.namespace.as_deref());
+    let scope = scope.map_err(|error| AdoptError::NamesNothing(error.to_string()))?;
     Ok(CorrectionStatus {
         reason: Some(CorrectedReason::CorrectionApplied),
         correction: record.correction.saturating_add(1),
-        claim: Some(Claim::Owns(ResourceName { scope: target.scope.id, identity }.into())),
+        claim: Some(Claim::Owns(ResourceName { scope, identity }.into())),
         text: ADOPTED.to_owned(),
         generation: object.generation,
         ..CorrectionStatus::default()

@@ -59,10 +59,14 @@ pub(super) fn pending(target: &Target, object: &LeanObject) -> Pending {
         Ok(identity) => identity.into(),
         Err(error) => return Pending::Unclear(format!("the name of the external resource cannot be told: {error}")),
     };
+    let scope = match target.scope_of(object.id.namespace.as_deref()) {
+        Ok(scope) => scope,
+        Err(error) => return Pending::Unclear(error.to_string()),
+    };
     let correction = ApprovedCorrection {
         action: action.as_str(),
         number: object.conditions.correction() + u64::from(!resumes),
-        resource: &ResourceName { scope: target.scope.id, identity },
+        resource: &ResourceName { scope, identity },
         desired_hash: target.desired_state_of(&view).ok().map(|desired| desired.hash),
         correct_hash: target.correct_hash,
         verdict_hash: &target.verdict_hash,

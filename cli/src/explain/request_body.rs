@@ -41,6 +41,7 @@ mod tests {
             body: Some(body.to_vec()),
             has_chosen_host: false,
             socket: None,
+            auth: None,
         };
         body_lines(&request, Masker::outside())
     }

@@ -5,7 +5,7 @@ pub(super) mod session_values;
 
 use drift_api::secrets::secret_texts::REDACTED;
 use drift_api::secrets::session_names::names_credential;
-use drift_language::{Auth, AwsKeys, Dialect, Grant, HttpRead, HttpRequest, Source, Target};
+use drift_language::{Auth, AwsKeys, Dialect, Grant, HttpRequest, Source, Target};
 use drift_systems::RecordedExchange;
 use serde_json::Value;
 
@@ -33,9 +33,8 @@ pub(super) fn asked(target: &Target, polled: &Polled) -> Vec<String> {
     let maskers =
         std::iter::once(Masker::outside()).chain(std::iter::repeat(Masker::outside().hiding_sessions(&sessions)));
     let shown = all.iter().zip(names).zip(maskers).take(MAX_REQUESTS);
-    let lines_of = |((exchange, name), masker): ((&RecordedExchange, _), _)| {
-        read_lines(read, http_lines(&exchange.request, masker), name)
-    };
+    let lines_of =
+        |((exchange, name), masker): ((&RecordedExchange, _), _)| read_lines(&exchange.request, masker, name);
     let mut lines: Vec<String> = shown.flat_map(lines_of).collect();
     if all.len() > MAX_REQUESTS {
         lines.push(format!("and {} more requests", all.len() - MAX_REQUESTS));
@@ -48,9 +47,10 @@ fn first_lines(target: &Target, polled: &Polled) -> Vec<String> {
 }
 
 /// The lines of a request of a read over HTTP, with the name of its step.
-fn read_lines(read: &HttpRead, lines: Vec<String>, name: Option<&str>) -> Vec<String> {
+fn read_lines(request: &HttpRequest, masker: Masker<'_>, name: Option<&str>) -> Vec<String> {
+    let lines = http_lines(request, masker);
     let mut lines = named(&name.map(|name| format!("{name}: ")).unwrap_or_default(), lines);
-    lines.extend(credential(read.auth.as_ref()));
+    lines.extend(credential(request.auth.as_deref()));
     lines
 }
 
@@ -59,13 +59,12 @@ fn request_lines(target: &Target, request: &Request) -> Vec<String> {
     let shown = |text: &str| Masker::of_object(None).json(&Value::from(text)).to_string();
     match request {
         Request::Http(request) => match &target.read.source {
-            Source::Http(read) => read_lines(read, http_lines(request, Masker::outside()), read.first.name.as_deref()),
+            Source::Http(read) => read_lines(request, Masker::outside(), read.first.name.as_deref()),
             _ => http_lines(request, Masker::outside()),
         },
         Request::Sql(query) => {
             let mut lines = vec![query.text.to_string()];
-            let is_mysql =
-                matches!(&target.read.source, Source::Sql(read) if read.connection.dialect == Dialect::Mysql);
+            let is_mysql = matches!(&query.connection, Ok(connection) if connection.dialect == Dialect::Mysql);
             // The text of a MySQL query has a bare `?` for each.
             let sign = if is_mysql { "?" } else { "$" };
             let parameters = query.parameters.iter().enumerate();
@@ -121,6 +120,7 @@ pub(super) fn credential(auth: Option<&Auth>) -> Option<String> {
         Auth::Login(login) => ("a token of a log-in", &login.secret),
         Auth::ServiceAccountToken { name } => return by_projected("a bearer token", name),
         Auth::Challenge(challenge) => ("a token where the host asks for one", challenge.secret.as_ref()?),
+        Auth::Missing(error) => return Some(format!("without a credential: {error}")),
     };
     Some(format!("with {how} by Secret {secret}"))
 }
@@ -153,7 +153,7 @@ mod tests {
             );
             let target = drift_language::fixtures::target(&text);
             let Source::Http(read) = &target.read.source else { panic!("{text}") };
-            assert_eq!(credential(read.auth.as_ref()).as_deref(), Some(expected));
+            assert_eq!(credential(read.auth.as_ref().map(|auths| &**auths.any())).as_deref(), Some(expected));
         }
     }
 }

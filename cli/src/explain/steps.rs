@@ -73,7 +73,7 @@ fn of_destination(
     match destination {
         Destination::Http(http) => {
             let steps: Vec<_> = http.steps.sent_for(action).iter().collect();
-            let credential = credential(http.auth.as_ref());
+            let credential = credential(http.auth.as_ref().map(|auths| auths.auth_for(real.object)).as_deref());
             steps.iter().flat_map(|step| of_http(step, &steps, credential.as_deref(), seen)).collect()
         }
         Destination::Sql(sql) => {

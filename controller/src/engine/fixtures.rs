@@ -68,7 +68,6 @@ pub(in crate::engine) fn target() -> TargetFacts {
         correct_hash: CORRECT_HASH,
         verdict_hash: "1".into(),
         sends: SentSecrets::default(),
-        scope: ScopeId::of("GET http://h/${…}"),
         stores: Box::default(),
     }
 }
@@ -77,6 +76,7 @@ pub(in crate::engine) fn facts() -> ObjectFacts {
     ObjectFacts {
         desired_hash: Some(desired_hash()),
         identity: Some("db".into()),
+        scope: Some(scope()),
         suspended: Some(false),
         allowed: Some(true),
         stored: StoredIds::default(),
@@ -93,9 +93,13 @@ pub(in crate::engine) fn set_corrected(conditions: &mut Conditions, status: &Cor
     conditions.corrected = condition.map(|condition| Box::new(Placed::new(1, condition)));
 }
 
+fn scope() -> ScopeId {
+    ScopeId::of("GET http://h/${…}")
+}
+
 /// A resource in the scope of the target.
 pub(in crate::engine) fn resource(identity: &str) -> ResourceName {
-    target().named(identity.into())
+    ResourceName { scope: scope(), identity: identity.into() }
 }
 
 /// Returns a resource in another scope.

@@ -202,21 +202,24 @@ impl RequestSender {
     pub fn destinations(&self, target: &Target, requests: &dyn Requests) -> Destinations {
         match &target.correct.destination {
             Some(Destination::Http(http)) => {
-                let (probes, options) = (requests.probes(), http::options(target, http));
-                let missing = probes.iter().find_map(|probe| match self.sender.has_credential(probe, &options) {
-                    Err(HttpFailure::System(SystemFailure::CredentialUnavailable(cause))) => {
-                        Some((Doubt::CredentialUnavailable, cause))
-                    }
-                    _ => None,
-                });
+                let (probes, options) = (requests.probes(), |probe| http::options(target, http, probe));
+                let missing =
+                    probes.iter().find_map(|probe| match self.sender.has_credential(probe, &options(probe)) {
+                        Err(HttpFailure::System(SystemFailure::CredentialUnavailable(cause))) => {
+                            Some((Doubt::CredentialUnavailable, cause))
+                        }
+                        _ => None,
+                    });
                 Destinations { hosts: probes.iter().map(HttpRequest::host).collect(), missing }
             }
             Some(Destination::Sql(sql)) => {
-                let parameters = self.databases.parameters(&sql.connection, target.insecure);
+                let own = sql.connection.of(requests.namespace());
+                let parameters = own.and_then(|own| self.databases.parameters(own, target.insecure));
                 of_server(parameters.as_ref().map(ConnectionParameters::host_and_port), requests)
             }
             Some(Destination::Ldap(ldap)) => {
-                let parameters = DirectoryParameters::of(&ldap.secret, &self.sender.secrets(), target.insecure);
+                let (own, secrets) = (ldap.secret.of(requests.namespace()), self.sender.secrets());
+                let parameters = own.and_then(|own| DirectoryParameters::of(own, &secrets, target.insecure));
                 of_server(parameters.as_ref().map(DirectoryParameters::host_and_port), requests)
             }
             Some(Destination::Kubernetes(_)) => {

@@ -34,11 +34,11 @@ impl Ours {
 
     pub(crate) async fn ask(&self, text: &str, parameters: &[Option<&str>]) -> Result<Vec<Value>, String> {
         let parameters = parameters.iter().map(|parameter| parameter.map(str::to_owned)).collect();
-        let query = SqlQuery { text: text.into(), parameters };
+        let query = SqlQuery { connection: Ok(self.connection.clone()), text: text.into(), parameters };
         let options = QueryOptions { timeout: self.timeout, max_bytes: 1024 * 1024, max_rows: Some(2) };
         let server = self.databases.parameters(&self.connection, false).map_err(|error| error.to_string())?;
         let way = Way { parameters: &server, allow_networks: &[] };
-        let mut place = self.databases.enter("target").await;
+        let mut place = self.databases.enter("target", "db").await;
         let mut rows = Vec::new();
         let answer = self.databases.query(&mut place, way, &query, &options, &mut |row| rows.push(row)).await;
         answer.map(|()| rows).map_err(|failure| failure.to_string())

@@ -87,6 +87,7 @@ impl Target {
         let errors = [
             self.is_suspended_for(&view).err().map(|error| error.to_string()),
             self.unmet_requirement(&view).err().map(|error| error.to_string()),
+            self.scope_of(object.id.namespace.as_deref()).err().map(|error| error.to_string()),
             self.identity_of(&view).err().map(|error| error.to_string()),
             // A deletion needs no desired state.
             self.desired_state_of(&view).err().filter(|_| !object.deleting).map(|error| error.to_string()),
@@ -110,7 +111,8 @@ impl Target {
     /// How the scope comes back in which the object owns its resource.
     fn former_scope(&self, object: &LeanObject) -> Option<String> {
         let note = object.conditions.correction_status();
-        let claimed_in = note.owned()?.scope.filter(|claimed_in| *claimed_in != self.scope.id)?;
+        let present = self.scope_of(object.id.namespace.as_deref()).ok()?;
+        let claimed_in = note.owned()?.scope.filter(|claimed_in| *claimed_in != present && !self.has_accounts())?;
         let kept = format!("`scope: \"id {claimed_in}\"` in the target keeps the claim");
         Some(format!("{kept}, if that is the same external system"))
     }

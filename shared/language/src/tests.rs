@@ -97,7 +97,7 @@ fn a_full_target_is_read_whole() {
     assert_eq!(target.read.limits, ReadLimits { concurrent: 4, per_second: 20 });
     let http = read_http(&target);
     let key = |name: &str, key: &str| SecretKey { name: name.to_owned(), key: key.to_owned() };
-    assert_eq!(http.auth, Some(Auth::Bearer(key("proxies-read", "token"))));
+    assert_eq!(**http.auth.as_ref().unwrap().any(), Auth::Bearer(key("proxies-read", "token")));
     assert_eq!(http.tls, Some(Tls { ca: Some(key("proxies-ca", "ca.crt")), certificate: None }));
     assert_eq!(http.first.accept, StatusSet(vec![200..=200, 203..=204]));
     assert_eq!(http.max_bytes, 64 * 1024);
@@ -110,7 +110,7 @@ fn a_full_target_is_read_whole() {
         CorrectLimits { concurrent: 2, per_minute: 30, max_drifted_percent: 50, attempts: 3 }
     );
     let correct = correct_http(&target);
-    assert_eq!(correct.auth, Some(Auth::Basic { secret: "proxies-write".to_owned() }));
+    assert_eq!(**correct.auth.as_ref().unwrap().any(), Auth::Basic { secret: "proxies-write".to_owned() });
     assert_eq!(correct.steps.create[0].accept, StatusSet(vec![201..=201]));
     assert_eq!(correct.steps.update[0].accept, StatusSet(vec![200..=299]));
     assert_eq!(correct.steps.delete[0].accept, StatusSet(vec![200..=299, 404..=404, 410..=410]));

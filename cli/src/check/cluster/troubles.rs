@@ -74,15 +74,22 @@ pub(crate) fn rate_trouble(target: &Target, rates: &[Rate]) -> Option<String> {
 /// The warnings about claims of the target's objects in other scopes, given the number of claims in each scope.
 #[must_use]
 pub(crate) fn scope_changes(target: &Target, claims: &BTreeMap<ScopeId, u64>) -> Vec<String> {
-    let present = target.scope.id;
-    let former = claims.iter().filter(|(scope, _)| **scope != present);
+    let present = target.scopes();
+    let former = claims.iter().filter(|(scope, _)| !present.contains(scope));
     let message = |(scope, count): (&ScopeId, &u64)| {
-        let kept = scope_by_id(*scope);
+        let (now, keep) = if target.has_accounts() {
+            (
+                "each entry of `credentials` has a scope of its own".to_owned(),
+                "write the former name of the Secret".to_owned(),
+            )
+        } else {
+            let keep = format!("keep the claims with `scope: \"{}\"`", scope_by_id(*scope));
+            (format!("its scope is {} ({})", target.scope.id, target.scope.name), keep)
+        };
         format!(
-            "{count} of its objects own a resource in scope {scope}, and its scope is {present} ({}): there they own nothing, so \
+            "{count} of its objects own a resource in scope {scope}, and {now}: there they own nothing, so \
              corrections stop with IdentityChanged and deletions leave the resource behind; if it is the same external system, \
-             keep the claims with `scope: \"{kept}\"`",
-            target.scope.name
+             {keep}"
         )
     };
     former.map(message).collect()

@@ -183,7 +183,7 @@ mod tests {
             },
             |scene| {
                 let other = moved(owns("db"));
-                let scene = scene.with(|scene| scene.target.scope = elsewhere("db").scope);
+                let scene = scene.with(|scene| scene.facts.scope = Some(elsewhere("db").scope));
                 let scene = scene.corrected(CorrectedReason::CorrectionApplied, 7, other);
                 observing(scene.observed(ObservedReason::FieldsDiffer), "a differs", &["a"])
             },

@@ -34,7 +34,7 @@ pub(super) fn left_behind(case: &Case<'_>) -> Option<Decision> {
         (situation.object, situation.target, situation.memory, &situation.surroundings);
     let left = Some(Decision::ReleaseFinalizer { left_behind: true });
     let Some(owned) = status.owned() else { return left };
-    let is_renamed = !owned.is_in(target.scope)
+    let is_renamed = situation.facts.scope.is_some_and(|scope| !owned.is_in(scope))
         || case.resource.as_ref().is_some_and(|resource| {
             permit(Action::Delete, status.claim.as_ref(), resource, target.existing) == Permission::IdentityChanged
         });
@@ -149,6 +149,15 @@ mod tests {
         assert_eq!(deleting().with(|scene| scene.target.actions.delete = false).decide(), released(true));
         let turned_away = deleting().corrected(CorrectedReason::CorrectionFailed, 7, claims("db"));
         assert_eq!(turned_away.decide(), released(true), "a claim that permits to create only");
+    }
+
+    #[test]
+    fn a_deletion_without_a_credential_waits() {
+        let scene = deleting().with(|scene| scene.facts.scope = None);
+        assert_eq!(scene.decide(), Decision::Nothing(Held::TemplateFails));
+        let moved = scene.clone().corrected(CorrectedReason::CorrectionApplied, 7, moved(owns("db")));
+        assert_eq!(moved.decide(), Decision::Nothing(Held::TemplateFails), "its scope is not known to have changed");
+        assert_eq!(scene.with(|scene| scene.object.orphan = true).decide(), released(true));
     }
 
     #[test]

@@ -66,9 +66,9 @@ pub(super) fn not_permitted(case: &Case<'_>) -> Option<Decision> {
 
 /// Returns what changed since the claim was made: the scope of the target, or the identity of the object.
 fn change_of_identity(case: &Case<'_>) -> String {
-    let scope = case.situation.target.scope;
-    match case.status.owned().and_then(|owned| owned.scope).filter(|claimed_in| *claimed_in != scope) {
-        Some(claimed_in) => {
+    let claimed_in = case.status.owned().and_then(|owned| owned.scope);
+    match case.situation.facts.scope.zip(claimed_in).filter(|(scope, claimed_in)| claimed_in != scope) {
+        Some((scope, claimed_in)) => {
             format!("the target's scope changed from {claimed_in} to {scope}; the owned resource is left as it is")
         }
         None => "the object names another external resource now; the owned one is left as it is".to_owned(),

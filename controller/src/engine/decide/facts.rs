@@ -40,8 +40,6 @@ pub struct TargetFacts {
     pub verdict_hash: SharedText,
     /// Secrets that the requests of each action send.
     pub sends: SentSecrets,
-    /// Scope of its identities.
-    pub scope: ScopeId,
     /// Fields of the status that its steps store.
     pub stores: Box<[SharedText]>,
 }
@@ -66,15 +64,8 @@ impl TargetFacts {
             correct_hash: target.correct_hash,
             verdict_hash: target.verdict_hash.as_str().into(),
             sends: SentSecrets::of(target),
-            scope: target.scope.id,
             stores: target.correct.stored().map(SharedText::from).collect(),
         }
-    }
-
-    /// Returns the external resource with that identity.
-    #[must_use]
-    pub const fn named(&self, identity: SharedText) -> ResourceName {
-        ResourceName { scope: self.scope, identity }
     }
 
     /// Returns true if the target may create or adopt resources.
@@ -103,6 +94,8 @@ pub struct ObjectFacts {
     pub desired_hash: Option<DesiredHash>,
     /// Name of its external resource.
     pub identity: Option<SharedText>,
+    /// Scope of that name; `None` if the target lists no credential for the object.
+    pub scope: Option<ScopeId>,
     /// True if the target is suspended for the object.
     pub suspended: Option<bool>,
     /// True if every requirement is met.
@@ -119,9 +112,16 @@ impl ObjectFacts {
         Self {
             desired_hash: target.desired_state_of(view).ok().map(|desired| desired.hash),
             identity: target.identity_of(view).ok().map(SharedText::from),
+            scope: target.scope_of(object.id.namespace.as_deref()).ok(),
             suspended: target.is_suspended_for(view).ok(),
             allowed: target.unmet_requirement(view).ok().map(|unmet| unmet.is_none()),
             stored: StoredIds::of(target.correct.stored(), view.get("status")),
         }
+    }
+
+    /// Returns the external resource that the object names; `None` if its name is unknown.
+    #[must_use]
+    pub fn named(&self) -> Option<ResourceName> {
+        Some(ResourceName { scope: self.scope?, identity: self.identity.clone()? })
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn only_observed(case: &Case<'_>) -> Option<Decision> {
 /// process, and the poller does not verify a correction that it cannot see.
 pub(super) fn status_lost(case: &Case<'_>) -> Option<Decision> {
     let lost = case.situation.memory.lost_status(case.situation.object)?;
-    Some(Decision::WriteStatus(lost.clone().in_scope(case.situation.target.scope)))
+    Some(Decision::WriteStatus(lost.clone().in_scope(case.situation.facts.scope)))
 }
 
 /// The status says that a correction runs, and this process knows of none.

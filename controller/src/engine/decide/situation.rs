@@ -66,7 +66,7 @@ impl Situation<'_> {
     /// in the current scope, and the next write names it.
     #[must_use]
     pub fn status(&self) -> CorrectionStatus {
-        self.memory.status_of(self.object).in_scope(self.target.scope)
+        self.memory.status_of(self.object).in_scope(self.facts.scope)
     }
 
     /// Returns true if the object names the resource that it owns, or if one of the two is unknown. Work that began for
@@ -193,6 +193,6 @@ impl Situation<'_> {
     /// Returns the external resource that the object names; `None` if its name is unknown.
     #[must_use]
     pub fn named(&self) -> Option<ResourceName> {
-        self.facts.identity.clone().map(|identity| self.target.named(identity))
+        self.facts.named()
     }
 }

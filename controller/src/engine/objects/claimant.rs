@@ -16,8 +16,8 @@ use crate::engine::memory::ObjectMemory;
 #[must_use]
 pub fn claimant_of(target: &TargetFacts, object: &LeanObject, facts: &ObjectFacts, memory: &ObjectMemory) -> Claimant {
     let status = memory.status_of(object);
-    let owned = status.owned().map(|owned| owned.resource(target.scope));
-    let named = facts.identity.clone().map(|identity| target.named(identity));
+    let owned = status.owned().and_then(|owned| Some(owned.resource(owned.scope.or(facts.scope)?)));
+    let named = facts.named();
     let takes_part = !target.actions.nudge && (!object.deleting || object.has_finalizer());
     let counts = |identity: &str| takes_part && !object.gives_up(identity);
     let claimed = if is_unreadable(object, &status) { named.clone() } else { owned.clone() };

@@ -165,7 +165,7 @@ impl ObjectStore {
         let may_have_begun = record.reason == Some(CorrectedReason::CorrectionStarted)
             || record.is_interrupted()
             || object.conditions.are_of_newer_version();
-        let named = facts.identity.clone().map(|identity| self.target.named(identity));
+        let named = facts.named();
         let owns = |owned: &ClaimedName| named.as_ref().is_none_or(|named| owned.names(named));
         record.owned().is_some_and(owns) && (record.unseen_create(current).is_some() || may_have_begun && !is_shown)
     }
@@ -243,8 +243,7 @@ impl ObjectStore {
     /// Sets if a claim of the named resource is being written.
     pub fn set_claiming(&mut self, uid: &Uid, claiming: bool) {
         if let Some(known) = self.known.get_mut(uid) {
-            let named = || known.facts.identity.clone().map(|identity| self.target.named(identity));
-            known.claiming = claiming.then(named).flatten();
+            known.claiming = claiming.then(|| known.facts.named()).flatten();
         }
     }
 

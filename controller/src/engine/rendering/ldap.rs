@@ -1,6 +1,7 @@
 //! The changes of one correction of a directory, all rendered before the first is sent, and the meaning of their
 //! results. Each change is one atomic step.
 
+use drift_api::collections::shared_text::SharedText;
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::ldap::Change;
@@ -23,6 +24,8 @@ pub struct Changes {
     rendered: RenderedSteps<Change>,
     /// Number of leading steps that delete the resource.
     deletion: usize,
+    /// Namespace of the object.
+    namespace: Option<SharedText>,
 }
 
 impl Changes {
@@ -49,7 +52,7 @@ impl Changes {
             content: step.render(&variables),
         });
         let rendered = RenderedSteps::of(drafts, secrets)?;
-        Ok(Self { rendered, deletion: written.deletion().len() })
+        Ok(Self { rendered, deletion: written.deletion().len(), namespace: object.id.namespace.clone() })
     }
 
     /// Returns the plan of the steps.
@@ -102,6 +105,10 @@ impl Requests for Changes {
 
     fn render(&mut self, index: usize) -> Result<Option<Request>, Unrenderable> {
         Ok(self.to_send(index).map(Request::Change))
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 
     fn check_host(&self, host: &str) -> Result<(), CredentialError> {

@@ -42,6 +42,11 @@ pub trait Requests: Send {
         Vec::new()
     }
 
+    /// The object's namespace, which may choose the credential of statements and changes. HTTP requests name theirs.
+    fn namespace(&self) -> Option<&str> {
+        None
+    }
+
     /// Checks that the secrets of all statements or changes may be sent to this server. The secrets of HTTP requests
     /// are checked when each request is rendered.
     ///

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use drift_api::collections::shared_text::SharedText;
 use drift_api::object::LeanObject;
 use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_language::{SqlCorrect, Step as _, Target, Variables};
@@ -26,6 +27,8 @@ pub struct Statements {
     transaction: bool,
     /// Number of leading statements that delete the resource.
     deletion: usize,
+    /// Namespace of the object.
+    namespace: Option<SharedText>,
 }
 
 impl Statements {
@@ -59,7 +62,12 @@ impl Statements {
                 .map(|text| Some(WriteStatement { text: text?, timeout: statement.timeout })),
         });
         let rendered = RenderedSteps::of(drafts, secrets)?;
-        Ok(Self { rendered, transaction: sql.transaction, deletion: written.deletion().len() })
+        Ok(Self {
+            rendered,
+            transaction: sql.transaction,
+            deletion: written.deletion().len(),
+            namespace: object.id.namespace.clone(),
+        })
     }
 
     /// Returns the plan of the steps.
@@ -112,6 +120,10 @@ impl Requests for Statements {
 
     fn render(&mut self, index: usize) -> Result<Option<Request>, Unrenderable> {
         Ok(Some(self.to_send(index)).filter(|statements| !statements.is_empty()).map(Request::Statements))
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
     }
 
     fn check_host(&self, host: &str) -> Result<(), CredentialError> {

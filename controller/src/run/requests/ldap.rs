@@ -11,7 +11,8 @@ use crate::engine::rendering::Reply;
 pub(super) async fn send(mut context: SendContext<'_>, change: &Change) -> Event {
     let target = context.target;
     let Some(Destination::Ldap(ldap)) = &target.correct.destination else { return Event::NotSent };
-    let parameters = DirectoryParameters::of(&ldap.secret, &context.sender.sender.secrets(), target.insecure);
+    let Ok(own) = ldap.secret.of(context.object.namespace.as_deref()) else { return Event::NotSent };
+    let parameters = DirectoryParameters::of(own, &context.sender.sender.secrets(), target.insecure);
     let Ok(parameters) = &parameters else { return Event::NotSent };
     let Some(place) = context.take_checked_place(&parameters.host_and_port()).await else { return Event::NotSent };
     let server = DirectoryServer { parameters, allow_networks: &target.allow_networks };

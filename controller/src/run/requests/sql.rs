@@ -19,13 +19,14 @@ const BESIDE_STATEMENTS: Duration = STEP_TIMEOUT.saturating_sub(STATEMENT_TIMEOU
 pub(super) async fn send(mut context: SendContext<'_>, statements: &[WriteStatement]) -> Event {
     let (target, databases) = (context.target, &context.sender.databases);
     let Some(Destination::Sql(sql)) = &target.correct.destination else { return Event::NotSent };
-    let Ok(parameters) = databases.parameters(&sql.connection, target.insecure) else { return Event::NotSent };
+    let Ok(own) = sql.connection.of(context.object.namespace.as_deref()) else { return Event::NotSent };
+    let Ok(parameters) = databases.parameters(own, target.insecure) else { return Event::NotSent };
     let Some(place) = context.take_checked_place(&parameters.host_and_port()).await else { return Event::NotSent };
     let sender = context.sender;
     let mut connection = tokio::select! {
         biased;
         () = sender.term.cancelled() => return Event::NotSent,
-        connection = databases.enter(&target.name) => connection,
+        connection = databases.enter(&target.name, &own.secret) => connection,
     };
     // The wait for the connection may have taken long.
     if !sender.may_send(context.begins) {

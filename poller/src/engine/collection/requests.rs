@@ -235,7 +235,15 @@ mod tests {
     fn request(url: &str) -> Request {
         let (method, headers) = (http::Method::GET, Arc::default());
         let url = url.parse().unwrap();
-        Request::Http(HttpRequest { method, url, headers, body: None, has_chosen_host: false, socket: None })
+        Request::Http(HttpRequest {
+            method,
+            url,
+            headers,
+            body: None,
+            has_chosen_host: false,
+            socket: None,
+            auth: None,
+        })
     }
 
     /// Makes an object request an entry `x` with that request.

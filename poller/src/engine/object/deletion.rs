@@ -75,7 +75,7 @@ pub fn ending_of(target: &Target, object: &LeanObject) -> Ending {
     let Some(owned) = note.owned() else {
         return left("the object owns nothing outside: its driftCorrected does not say so");
     };
-    if !owned.is_in(target.scope.id) {
+    if target.scope_of(object.id.namespace.as_deref()).is_ok_and(|scope| !owned.is_in(scope)) {
         return left("what the object owns was claimed in another scope than the target has now");
     }
     if target.identity_of(&object.view.open()).is_ok_and(|named| named != *owned.identity) {

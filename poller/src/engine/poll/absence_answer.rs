@@ -46,6 +46,7 @@ mod tests {
             body: None,
             has_chosen_host: false,
             socket: None,
+            auth: None,
         };
         let none = SecretValues::default();
         let sentence = |url: &str| LastAnswer::new(&request(url), 404).sentence(&none);

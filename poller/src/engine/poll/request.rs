@@ -26,7 +26,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// Returns all parts that the external system sees. Two requests with equal fingerprints are the same.
+    /// Returns all parts that the external system sees, with the names of the credential. Two requests with equal
+    /// fingerprints are the same.
     #[must_use]
     pub fn fingerprint(&self) -> Vec<u8> {
         match self {
@@ -48,6 +49,8 @@ fn of_http(request: &HttpRequest) -> Vec<u8> {
     }
     key.extend_from_slice(b"\n\n");
     key.extend_from_slice(request.body.as_deref().unwrap_or_default());
+    // Another account gets another answer.
+    key.extend_from_slice(format!("\n{:?}", request.auth).as_bytes());
     key
 }
 
@@ -85,5 +88,39 @@ pub fn first_request(target: &Target, view: &Value) -> Result<Request, Box<Found
         Source::Sql(read) => read.render(view).map(Request::Sql).map_err(failed),
         Source::Ldap(read) => read.render(view).map(Request::Ldap).map_err(failed),
         Source::Kubernetes(read) => read.render(view).map(Request::Kubernetes).map_err(failed),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::panic)]
+mod tests {
+    use super::*;
+    use drift_language::fixtures::target;
+    use serde_json::json;
+
+    #[test]
+    fn requests_of_two_credentials_are_two_requests() {
+        let list =
+            "credentials: [{namespaces: [a], secretRef: {name: one}}, {namespaces: [b, c], secretRef: {name: two}}]";
+        let reads = [
+            format!("{{http: {{url: 'https://h.example/x', auth: {{bearer: {{{list}}}}}}}}}"),
+            format!("{{postgres: {{connection: {{{list}}}, query: SELECT 1 AS a}}}}"),
+            format!("{{ldap: {{{list}, base: 'uid=x,dc=x', attributes: [a]}}}}"),
+        ];
+        for read in reads {
+            let target = target(&format!(
+                "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  \
+                 objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {read}\n  \
+                 compare: {{desired: {{a: 1}}}}\n"
+            ));
+            let [a, b, c, d, e] = ["a", "b", "c", "d", "e"].map(|namespace| {
+                match first_request(&target, &json!({"metadata": {"namespace": namespace, "name": "x"}})) {
+                    Ok(request) => request.fingerprint(),
+                    Err(found) => panic!("{read}: {found:?}"),
+                }
+            });
+            assert!(a != b && b == c, "{read}");
+            assert!(![&a, &b].contains(&&d) && d != e, "{read}: a namespace without an entry shares nothing");
+        }
     }
 }

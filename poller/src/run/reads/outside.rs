@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drift_api::condition::ObservedReason;
 use drift_api::timing::moment::Moment;
 use drift_kube::resources::ResourceClient;
-use drift_language::{Source, Target};
+use drift_language::Target;
 use drift_systems::{Databases, DirectoryParameters, HostGate, HttpSender, Pause, PauseCause};
 
 use crate::engine::Postponed;
@@ -32,17 +32,17 @@ impl Outside {
     /// Returns the delay if a poll with this request must wait.
     #[must_use]
     pub fn postponed(&self, target: &Target, request: &Request, now: Moment) -> Option<Postponed> {
-        let host = match (request, &target.read.source) {
-            (Request::Http(request), _) => request.host(),
-            (Request::Sql(_), Source::Sql(read)) => {
-                self.databases.parameters(&read.connection, target.insecure).ok()?.host_and_port()
+        let host = match request {
+            Request::Http(request) => request.host(),
+            Request::Sql(query) => {
+                let connection = query.connection.as_ref().ok()?;
+                self.databases.parameters(connection, target.insecure).ok()?.host_and_port()
             }
-            (Request::Sql(_), _) => return None,
-            (Request::Ldap(search), _) => {
-                let secrets = self.sender.secrets();
-                DirectoryParameters::of(&search.secret, &secrets, target.insecure).ok()?.host_and_port()
+            Request::Ldap(search) => {
+                let (secret, secrets) = (search.secret.as_ref().ok()?, self.sender.secrets());
+                DirectoryParameters::of(secret, &secrets, target.insecure).ok()?.host_and_port()
             }
-            (Request::Kubernetes(resource), _) => self.resources.place_of(resource),
+            Request::Kubernetes(resource) => self.resources.place_of(resource),
         };
         self.gate.paused(&host, now).map(Postponed::from)
     }

@@ -127,9 +127,10 @@ impl CorrectionStatus {
 
     /// Returns the status with the present scope in a claim without scope.
     #[must_use]
-    pub fn in_scope(mut self, present: ScopeId) -> Self {
+    pub fn in_scope(mut self, present: impl Into<Option<ScopeId>>) -> Self {
         if let Some(claim) = &mut self.claim {
-            claim.name_mut().scope.get_or_insert(present);
+            let name = claim.name_mut();
+            name.scope = name.scope.or(present.into());
         }
         self
     }

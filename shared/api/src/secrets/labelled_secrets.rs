@@ -54,8 +54,16 @@ const NOT_TEXT: &str = "not UTF-8 text";
 const UNIX: &str = "unix:";
 
 /// The reason why a credential cannot be used. Contains names of Secrets, keys and hosts, never a value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CredentialError {
+    /// The target lists credentials by namespace, and none for that of the object.
+    #[error("{place} has no entry for {}; add one to the target", of_namespace(namespace.as_deref()))]
+    NoEntry {
+        /// The list in the target.
+        place: Arc<str>,
+        /// The object's namespace, if its kind has them.
+        namespace: Option<Arc<str>>,
+    },
     /// There is no labelled Secret of this name.
     #[error("Secret {name} does not exist or is not labelled for this program")]
     NoSecret {
@@ -108,6 +116,10 @@ pub enum CredentialError {
     /// The token of the program's ServiceAccount cannot be used: its path, and a problem from a fixed list of texts.
     #[error("projected token {0} {1}")]
     ProjectedToken(String, &'static str),
+}
+
+fn of_namespace(namespace: Option<&str>) -> String {
+    namespace.map_or_else(|| "objects without a namespace".to_owned(), |name| format!("namespace {name}"))
 }
 
 impl LabelledSecret {
@@ -331,7 +343,7 @@ impl CredentialError {
             | Self::Unusable { name, .. }
             | Self::HostsNotNamed { name }
             | Self::HostNotAllowed { name, .. } => called.clone_into(name),
-            Self::Unnamed(_) | Self::ProjectedToken(..) => {}
+            Self::NoEntry { .. } | Self::Unnamed(_) | Self::ProjectedToken(..) => {}
         }
         self
     }

@@ -29,11 +29,15 @@ impl UnusedNotes {
     /// Drops the notes that this object needs. `is_marked` if it has a mark that its program must be able to remove.
     pub(super) fn see(&mut self, known: KnownTargets<'_>, kind: &KindName, object: &LeanObject, is_marked: bool) {
         let namespace = object.id.namespace.as_deref();
-        let scope = known.selecting(kind, object).map(|target| target.scope.id);
+        let target = known.selecting(kind, object);
         self.notes.retain(|(note, noted)| {
-            let is_used = match scope {
+            let is_used = match target {
                 None => is_marked,
-                Some(present) => present != *noted && may_claim_in(object, *noted),
+                // A former scope does not show which credentials its text listed.
+                Some(target) if target.has_accounts() => {
+                    target.scope.id != *noted && object.conditions.corrected().is_some()
+                }
+                Some(target) => target.scope.id != *noted && may_claim_in(object, *noted),
             };
             !(is_used && note.covers(kind, namespace))
         });

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cel::Variables;
 use crate::systems::steps::ACTIONS;
 use crate::target::Target;
-use crate::{Absence, Auth, AwsSigV4, Destination, HttpStep, ReadStep};
+use crate::{Absence, Auth, Auths, AwsSigV4, Destination, HttpStep, ReadStep};
 
 /// The domain of the hosts of AWS.
 const DOMAIN: &str = ".amazonaws.com";
@@ -53,8 +53,8 @@ fn nothing() -> Variables<'static> {
     Variables::of_object(&Value::Null)
 }
 
-fn signed(auth: Option<&Auth>) -> Option<&AwsSigV4> {
-    match auth {
+fn signed(auths: Option<&Auths>) -> Option<&AwsSigV4> {
+    match auths.map(|auths| &**auths.any()) {
         Some(Auth::AwsSigV4(signed)) => Some(signed),
         _ => None,
     }

@@ -182,6 +182,14 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     // The controller notices if another writer changes them.
     target.correct.stored().for_each(|name| all_fields.insert(vec!["status".to_owned(), name.to_owned()]));
     target.secrets.iter().for_each(|secret| all_fields.extend(&secret.fields()));
+    let namespace = || vec!["metadata".to_owned(), "namespace".to_owned()];
+    if target.read.source.section().credential_list().is_some() {
+        poll_fields.insert(namespace());
+        all_fields.insert(namespace());
+    }
+    if target.correct.section().is_some_and(|section| section.credential_list().is_some()) {
+        all_fields.insert(namespace());
+    }
     let stores = target.correct.stored().next().is_some();
     if stores {
         target.confirm = confirm_chosen_ids(target.confirm, spec);

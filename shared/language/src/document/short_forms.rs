@@ -27,6 +27,8 @@ pub(super) fn expand(root: &mut Node) {
     for section in ["read", "correct"] {
         for kind in ["bearer", "header"] {
             add_key(at(spec, &[section, "http", "auth", kind, "secretRef"]));
+            let listed = at(spec, &[section, "http", "auth", kind, "credentials"]);
+            listed.into_iter().flat_map(Node::items_mut).for_each(|entry| add_key(entry.get_mut("secretRef")));
         }
     }
     add_key(at(spec, &["hints", "webhook", "secretRef"]));
@@ -64,6 +66,10 @@ mod tests {
             (
                 "read: {http: {auth: {bearer: {secretRef: {name: a}}}}}",
                 "read: {http: {auth: {bearer: {secretRef: {name: a, key: token}}}}}",
+            ),
+            (
+                "read: {http: {auth: {bearer: {credentials: [{namespaces: [n], secretRef: {name: a}}]}}}}",
+                "read: {http: {auth: {bearer: {credentials: [{namespaces: [n], secretRef: {name: a, key: token}}]}}}}",
             ),
             ("secrets: {a: {secretRef: {name: b}}}", "secrets: {a: {secretRef: {name: b, key: token}}}"),
             ("secrets: {a: {secretRef: {name: b, key: c}}}", "secrets: {a: {secretRef: {name: b, key: c}}}"),

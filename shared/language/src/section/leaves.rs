@@ -46,6 +46,18 @@ pub(crate) trait Leaf {
         Around { leaf: self, schema: |long| Schema::OrText(Box::new(long)), read }
     }
 
+    /// Makes a leaf with another description and reader. Both get those of this one.
+    fn around<U>(
+        self,
+        schema: impl Fn(Schema) -> Schema,
+        read: impl Fn(&Self, &mut Reader<'_>, &Node, &str) -> Option<U>,
+    ) -> impl Leaf<Value = U>
+    where
+        Self: Sized,
+    {
+        Around { leaf: self, schema, read }
+    }
+
     /// Makes a list of such values, which `read` reads with the leaf of one.
     fn listed<L>(self, read: impl Fn(&Self, &mut Reader<'_>, &Node, &str) -> Option<L>) -> impl Leaf<Value = L>
     where
@@ -56,15 +68,16 @@ pub(crate) trait Leaf {
 }
 
 /// A leaf that another one is made of.
-struct Around<L, R> {
+struct Around<L, S, R> {
     leaf: L,
     /// Makes its schema from that of the other.
-    schema: fn(Schema) -> Schema,
+    schema: S,
     read: R,
 }
 
-impl<L: Leaf, T, R> Leaf for Around<L, R>
+impl<L: Leaf, T, S, R> Leaf for Around<L, S, R>
 where
+    S: Fn(Schema) -> Schema,
     R: Fn(&L, &mut Reader<'_>, &Node, &str) -> Option<T>,
 {
     type Value = T;

@@ -1,6 +1,7 @@
 //! The sections of the document that configure reads and corrections of one kind of system, one folder for each kind.
 
 pub(crate) mod actions;
+pub(crate) mod by_namespace;
 pub(crate) mod http;
 pub(crate) mod job;
 pub(crate) mod keys;

@@ -9,6 +9,7 @@ use drift_api::object::field_paths::FieldPaths;
 use crate::cel::{DIFFERS, Expression, Expressions as _, ITEM, STEPS, ValueTemplate};
 use crate::spec::objects::{ClusterKind, ObjectSelection};
 use crate::systems::actions::{Action, ActionSteps, Actions};
+use crate::systems::by_namespace::CredentialList;
 use crate::systems::keys::Keys;
 use crate::systems::needed_secret::{Credential, NeededSecret};
 use crate::systems::repeated_create::RepeatedCreate;
@@ -68,6 +69,11 @@ pub(crate) trait ReadSection {
     /// The Secrets of the poller.
     fn needed_secrets(&self) -> Vec<NeededSecret> {
         Vec::new()
+    }
+
+    /// The list of credentials, if an object's namespace chooses its own.
+    fn credential_list(&self) -> Option<&CredentialList> {
+        None
     }
 
     /// Rejects a credential that would be sent unencrypted.
@@ -160,6 +166,11 @@ pub(crate) trait CorrectSection {
     /// The Secrets of the controller, without those of `secrets`.
     fn needed_secrets(&self) -> Vec<NeededSecret> {
         Vec::new()
+    }
+
+    /// The list of credentials, if an object's namespace chooses its own.
+    fn credential_list(&self) -> Option<&CredentialList> {
+        None
     }
 
     /// Rejects a credential that would be sent unencrypted.

@@ -108,6 +108,12 @@ impl<S> Steps<S> {
         self.by_action().into_iter().flatten()
     }
 
+    /// The same, for modification.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut S> {
+        let Self { create, update, delete, replace } = self;
+        [create, update, delete, replace].into_iter().flatten()
+    }
+
     /// Returns the steps that an action sends. Empty if the target does not have the action.
     #[must_use]
     pub fn sent_for(&self, action: Action) -> ActionSteps<'_, S> {

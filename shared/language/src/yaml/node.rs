@@ -230,6 +230,15 @@ impl Node {
         entries.iter_mut().map(|entry| &mut entry.value)
     }
 
+    /// Returns the items of a list, for modification.
+    pub(crate) fn items_mut(&mut self) -> impl Iterator<Item = &mut Self> {
+        let items = match &mut self.content {
+            Content::List(items) => items.as_mut_slice(),
+            _ => &mut [],
+        };
+        items.iter_mut()
+    }
+
     /// Returns true if it is a map with this key and no other.
     pub(crate) fn has_only(&self, key: &str) -> bool {
         matches!(&self.content, Content::Map(entries) if matches!(&**entries, [entry] if entry.key == key))

@@ -122,7 +122,7 @@ async fn search_below(
     let attributes = vec!["mail".to_owned(), "cn".to_owned()];
     let (filter, encoded_filter) = ("(a=*)".to_owned(), b"\x87\x01a".to_vec());
     let present = vec!["CN".to_owned(), "objectClass".to_owned()];
-    let (secret, base, container) = ("s".to_owned(), "dc=a,dc=b".to_owned(), "dc=b".to_owned());
+    let (secret, base, container) = (Ok("s".to_owned()), "dc=a,dc=b".to_owned(), "dc=b".to_owned());
     let search = Search { secret, base, scope, filter, encoded_filter, attributes, present, container };
     server.search(&search, Duration::from_secs(5)).await
 }

@@ -247,7 +247,7 @@ fn a_claim_that_is_being_written_counts_already() {
     second.see(edited, named(7), None, at(3));
     let claimant = second.claimant(&younger).unwrap();
     assert_ne!(claimant.wants, claimant.owns, "nor does an edit turn it to what the object names since then");
-    assert_eq!(claimant.owns, Some(target().named("db".into())));
+    assert_eq!(claimant.owns, Some(crate::engine::fixtures::resource("db")));
     second.set_claiming(&younger, false);
     assert_eq!(second.claimant(&younger).unwrap().owns, None);
 }

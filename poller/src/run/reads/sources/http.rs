@@ -141,7 +141,7 @@ impl<'r> HttpRequests<'r> {
         mut take: impl FnMut(&HttpReply) -> (Progress<T>, usize),
     ) -> Result<Result<T, Failure>, Postponed> {
         let mut request = first;
-        let mut permit = self.enter(&request.host()).await?;
+        let mut permit = self.enter(&request).await?;
         loop {
             let (answer, heard) = self.ask(&request).await?;
             if let Some(heard) = heard {
@@ -160,9 +160,8 @@ impl<'r> HttpRequests<'r> {
                     request = Cow::Owned(*next);
                 }
             }
-            let next_host = request.host();
-            let moves_on = permit.host() != next_host;
-            permit = match self.go_on(permit, &next_host).await {
+            let moves_on = permit.host() != request.host();
+            permit = match self.go_on(permit, &request).await {
                 // Earlier requests must not be repeated because of a later host.
                 Err(postponed) if moves_on => {
                     self.pause = None;
@@ -194,9 +193,9 @@ impl<'r> HttpRequests<'r> {
 
     /// Acquires a slot for the next request. A waiting read holds no slot, and respects the pause of a host like
     /// a new read.
-    async fn go_on(&self, mut permit: Permit, host: &str) -> Result<Permit, Postponed> {
+    async fn go_on(&self, mut permit: Permit, request: &HttpRequest) -> Result<Permit, Postponed> {
         let is_late = self.rate.is_some_and(|rate| rate.take(clock::now()).is_err());
-        if permit.host() == host && !is_late {
+        if permit.host() == request.host() && !is_late {
             self.source.outside.gate.begin(&mut permit, clock::now())?;
             return Ok(permit);
         }
@@ -204,17 +203,18 @@ impl<'r> HttpRequests<'r> {
         if let Some(rate) = self.rate.filter(|_| is_late) {
             rate.wait().await;
         }
-        self.enter(host).await
+        self.enter(request).await
     }
 
     /// Waits for a slot, then checks the host's pause again, because it may have begun meanwhile.
-    async fn enter(&self, host: &str) -> Result<Permit, Postponed> {
-        let mut permit = self.source.outside.gate.enter(host, self.source.target.read.limits.concurrent).await;
+    async fn enter(&self, request: &HttpRequest) -> Result<Permit, Postponed> {
+        let SourceOf { outside, target, read } = self.source;
+        let mut permit = outside.gate.enter(&request.host(), target.read.limits.concurrent).await;
         let now = clock::now();
-        if !self.source.outside.sender.knows_secrets_of(&options_of(self.source.target, self.source.read)) {
+        if !outside.sender.knows_secrets_of(&options_of(target, read, request)) {
             return Err(unlisted());
         }
-        self.source.outside.gate.begin(&mut permit, now)?;
+        outside.gate.begin(&mut permit, now)?;
         Ok(permit)
     }
 
@@ -224,7 +224,7 @@ impl<'r> HttpRequests<'r> {
         request: &HttpRequest,
     ) -> Result<(Result<HttpReply, Failure>, Option<HostReply>), Postponed> {
         let (target, troubles) = (self.source.target, &self.source.outside.troubles);
-        let options = options_of(target, self.source.read);
+        let options = options_of(target, self.source.read, request);
         let began = clock::now();
         let sending = pin!(self.source.outside.sender.send(request, &options, &self.progress));
         reach(KillPoint::PollerBeforeRead);
@@ -274,9 +274,9 @@ fn failure_of(failure: &HttpFailure) -> Failure {
     }
 }
 
-fn options_of<'a>(target: &'a Target, read: &'a HttpRead) -> HttpOptions<'a> {
+fn options_of<'a>(target: &'a Target, read: &'a HttpRead, request: &'a HttpRequest) -> HttpOptions<'a> {
     HttpOptions {
-        auth: read.auth.as_ref(),
+        auth: request.auth.as_deref(),
         tls: read.tls.as_ref(),
         proxy: read.proxy.as_ref(),
         has_open_host: read.has_open_host(),

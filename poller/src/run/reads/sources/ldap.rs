@@ -29,7 +29,8 @@ pub(super) async fn look_at_one(
         return Err(unlisted());
     }
     let failed = |failure: &LdapFailure, took| source.failed(&failure.to_string(), failure_of(failure), took);
-    let parameters = match DirectoryParameters::of(&search.secret, &secrets, target.insecure) {
+    let secret = search.secret.as_ref().map_err(Clone::clone);
+    let parameters = match secret.and_then(|secret| DirectoryParameters::of(secret, &secrets, target.insecure)) {
         Ok(parameters) => parameters,
         Err(error) => return Ok(failed(&error.into(), Duration::ZERO)),
     };

@@ -28,12 +28,17 @@ pub(super) async fn ask(
     }
     let failed = |failure: &SqlFailure, took| source.failed(&failure.to_string(), failure_of(failure), took);
     let sent = SentCredentials::of(outside.sender.secrets());
-    let parameters = match outside.databases.parameters(&read.connection, target.insecure) {
-        Ok(parameters) => parameters,
+    let connected = query
+        .connection
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|connection| Ok((connection, outside.databases.parameters(connection, target.insecure)?)));
+    let (connection, parameters) = match connected {
+        Ok(connected) => connected,
         Err(error) => return Ok(failed(&error.into(), Duration::ZERO)),
     };
     // The target's own connection comes first, so that a wait for it holds no slot of other targets.
-    let mut place = outside.databases.enter(&target.name).await;
+    let mut place = outside.databases.enter(&target.name, &connection.secret).await;
     let permit = source.enter(&parameters.host_and_port()).await?;
     let options = QueryOptions { timeout: target.timeout, max_bytes: read.max_bytes, max_rows };
     let way = Way { parameters: &parameters, allow_networks: &target.allow_networks };

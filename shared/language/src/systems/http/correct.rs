@@ -3,8 +3,9 @@
 use crate::cel::{DESIRED, EVERY_KEY, Expression, Expressions as _, STEPS, Scope};
 use crate::section::{Section, text};
 use crate::systems::actions::Actions;
-use crate::systems::http::auth::Auth;
+use crate::systems::by_namespace::CredentialList;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
+use crate::systems::http::auth::{Auths, auths};
 use crate::systems::http::correct_step::HttpStep;
 use crate::systems::http::insecure::{check_credentials, goes_unread};
 use crate::systems::http::proxy::Proxy;
@@ -20,13 +21,14 @@ use crate::yaml::{Fields, Node, Reader, expression};
 use drift_api::names::CREDENTIAL_CONTROLLER;
 use drift_api::object::field_paths::FieldPaths;
 use http::Method;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Corrections by HTTP requests.
 #[derive(Debug)]
 pub struct HttpCorrect {
     /// The controller's credential.
-    pub auth: Option<Auth>,
+    pub auth: Option<Auths>,
     /// A private CA and a client certificate.
     pub tls: Option<Tls>,
     /// The HTTP proxy.
@@ -144,7 +146,12 @@ impl CorrectSection for HttpCorrect {
 
     fn check_credentials(&self, reader: &mut Reader<'_>, spec: &Node) {
         let requests = self.steps.iter().map(|step| &step.request);
-        check_credentials(reader, spec, "correct", (self.auth.as_ref(), self.proxy.as_ref()), requests);
+        let auth = self.auth.as_ref().map(|auths| &**auths.any());
+        check_credentials(reader, spec, "correct", (auth, self.proxy.as_ref()), requests);
+    }
+
+    fn credential_list(&self) -> Option<&CredentialList> {
+        self.auth.as_ref()?.list()
     }
 }
 
@@ -153,7 +160,8 @@ impl CorrectSection for HttpCorrect {
 #[section(value = HttpCorrect, first = Socket, scoped, check = Self::make)]
 pub(crate) struct WrittenCorrect {
     /// The credential: exactly one of these.
-    auth: Option<Auth>,
+    #[key(auths())]
+    auth: Option<Auths>,
     /// Certificates.
     tls: Option<Tls>,
     /// The HTTP proxy. Default: that of the program.
@@ -167,8 +175,15 @@ pub(crate) struct WrittenCorrect {
 
 impl WrittenCorrect {
     fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<HttpCorrect> {
-        let Self { auth, tls, proxy, limited_when, steps } = self;
-        Proxy::check(reader, fields, auth.as_ref(), steps.iter().map(|step| &step.request))?;
+        let Self { auth, tls, proxy, limited_when, mut steps } = self;
+        let auths = auth.clone().map(Arc::new);
+        steps.iter_mut().for_each(|step| step.request.auths.clone_from(&auths));
+        Proxy::check(
+            reader,
+            fields,
+            auth.as_ref().map(|auths| &**auths.any()),
+            steps.iter().map(|step| &step.request),
+        )?;
         match fields.get("tls") {
             Some(tls) if !steps.iter().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: no URL is https", fields.place("tls")))

@@ -1,5 +1,7 @@
 //! `read.http`: reads the observed state with one or more HTTP requests, in order.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
@@ -7,8 +9,9 @@ use crate::cel::{
     EvaluationError, Expression, Expressions as _, HEADERS, Node as ValueNode, Scope, ValueTemplate, Variables,
 };
 use crate::section::{Key, Section, any, size, text};
-use crate::systems::http::auth::Auth;
+use crate::systems::by_namespace::CredentialList;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
+use crate::systems::http::auth::{Auths, auths};
 use crate::systems::http::collection::{Collection, WrittenCollection};
 use crate::systems::http::insecure::check_credentials;
 use crate::systems::http::proxy::Proxy;
@@ -36,7 +39,7 @@ pub struct HttpRead {
     /// The requests after [`HttpRead::first`], in order.
     pub further: Vec<ReadStep>,
     /// The poller's credential.
-    pub auth: Option<Auth>,
+    pub auth: Option<Auths>,
     /// A private CA and a client certificate.
     pub tls: Option<Tls>,
     /// The HTTP proxy.
@@ -146,7 +149,12 @@ impl ReadSection for HttpRead {
 
     fn check_credentials(&self, reader: &mut Reader<'_>, spec: &Node) {
         let requests = self.steps().map(|step| &step.request);
-        check_credentials(reader, spec, "read", (self.auth.as_ref(), self.proxy.as_ref()), requests);
+        let auth = self.auth.as_ref().map(|auths| &**auths.any());
+        check_credentials(reader, spec, "read", (auth, self.proxy.as_ref()), requests);
+    }
+
+    fn credential_list(&self) -> Option<&CredentialList> {
+        self.auth.as_ref()?.list()
     }
 }
 
@@ -188,7 +196,8 @@ struct WrittenRead {
     #[key(flatten = (), of = WrittenCollection)]
     collection: Option<Collection>,
     /// The credential: exactly one of these.
-    auth: Option<Auth>,
+    #[key(auths())]
+    auth: Option<Auths>,
     /// Certificates.
     tls: Option<Tls>,
     /// The HTTP proxy. Default: that of the program.
@@ -215,7 +224,9 @@ struct WrittenRead {
 
 impl WrittenRead {
     fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, _: AnswerScopes) -> Option<HttpRead> {
-        let Requests { first, further, absent_when } = self.requests;
+        let Requests { mut first, mut further, absent_when } = self.requests;
+        let auths = self.auth.clone().map(Arc::new);
+        std::iter::once(&mut first).chain(&mut further).for_each(|step| step.request.auths.clone_from(&auths));
         let mut read = HttpRead {
             first,
             further,
@@ -233,7 +244,7 @@ impl WrittenRead {
         };
         read.sees_headers = expressions_of(|visit| read.visit_parts(visit), |_| true).reads(HEADERS);
         let requests = read.steps().map(|step| &step.request);
-        Proxy::check(reader, fields, read.auth.as_ref(), requests)?;
+        Proxy::check(reader, fields, read.auth.as_ref().map(|auths| &**auths.any()), requests)?;
         match fields.get("tls") {
             Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: the URL is not https", fields.place("tls")))

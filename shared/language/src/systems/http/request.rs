@@ -18,6 +18,7 @@ use crate::cel::{
     Variables,
 };
 use crate::section::{Section, map, text, words};
+use crate::systems::http::auth::{Auth, Auths};
 use crate::systems::http::request::body::Body;
 use crate::systems::http::request::headers::{HeaderTemplate, headers};
 use crate::systems::http::request::kind::RequestKind;
@@ -43,6 +44,9 @@ pub struct RequestTemplate {
     /// The unix socket for the request. The URL's host is then only a header.
     #[key(skip)]
     pub socket: Option<Arc<str>>,
+    /// The credentials of its section.
+    #[key(skip)]
+    pub(crate) auths: Option<Arc<Auths>>,
     /// The headers, cached if they contain no template.
     #[key(skip)]
     fixed_headers: OnceLock<Arc<HeaderMap>>,
@@ -58,8 +62,13 @@ impl RequestTemplate {
         let body = self.body.as_ref().map(|body| body.render(variables)).transpose()?;
         let url = self.url.render(variables)?;
         let has_chosen_host = self.url.has_chosen_host() && self.socket.is_none();
-        let socket = self.socket.clone();
-        Ok(HttpRequest { method: self.method.clone(), url, headers, body, has_chosen_host, socket })
+        let (socket, auth) = (self.socket.clone(), self.auth_of(variables));
+        Ok(HttpRequest { method: self.method.clone(), url, headers, body, has_chosen_host, socket, auth })
+    }
+
+    /// Returns the credential for the object.
+    fn auth_of(&self, variables: &Variables<'_>) -> Option<Arc<Auth>> {
+        self.auths.as_ref().map(|auths| auths.auth_for(variables.object))
     }
 
     fn render_headers(&self, variables: &Variables<'_>) -> Result<Arc<HeaderMap>, EvaluationError> {
@@ -91,8 +100,8 @@ impl RequestTemplate {
     pub fn probe(&self, variables: &Variables<'_>) -> Option<HttpRequest> {
         let url = self.url.render_root(variables).ok()?;
         let (headers, has_chosen_host) = (Arc::default(), self.url.has_chosen_host() && self.socket.is_none());
-        let (method, socket) = (self.method.clone(), self.socket.clone());
-        Some(HttpRequest { method, url, headers, body: None, has_chosen_host, socket })
+        let (method, socket, auth) = (self.method.clone(), self.socket.clone(), self.auth_of(variables));
+        Some(HttpRequest { method, url, headers, body: None, has_chosen_host, socket, auth })
     }
 
     /// Returns true if a retry can differ for the same object and target, because it reads responses to other requests

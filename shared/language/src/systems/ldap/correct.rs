@@ -2,9 +2,9 @@
 
 use super::read::SECRET_KEYS;
 use super::step::LdapStep;
-use crate::secrets::secret_key::whole_secret;
 use crate::section::Section;
 use crate::systems::actions::Actions;
+use crate::systems::by_namespace::{ByNamespace, CredentialList, SecretOrList};
 use crate::systems::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::systems::section::CorrectSection;
 use crate::systems::steps::{Step, Steps};
@@ -13,9 +13,9 @@ use drift_api::names::CREDENTIAL_CONTROLLER;
 /// Corrections by changes of entries. A replacement is a deletion and a creation.
 #[derive(Debug, Section)]
 pub struct LdapCorrect {
-    /// A Secret in the programs' namespace, with keys as in read.ldap.
-    #[key(whole_secret(), name = "secretRef")]
-    pub secret: String,
+    /// The Secret, with keys as in read.ldap.
+    #[key(flatten = (), of = SecretOrList)]
+    pub secret: ByNamespace<String>,
     /// The steps of each action. A replacement has none of its own.
     #[key(flatten = ())]
     pub steps: Steps<LdapStep>,
@@ -35,10 +35,14 @@ impl CorrectSection for LdapCorrect {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        vec![Credential::of_key(&self.secret, PASSWORD)]
+        self.secret.iter().map(|secret| Credential::of_key(secret, PASSWORD)).collect()
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {
-        vec![NeededSecret::with_keys(CREDENTIAL_CONTROLLER, &self.secret, SECRET_KEYS)]
+        self.secret.iter().map(|secret| NeededSecret::with_keys(CREDENTIAL_CONTROLLER, secret, SECRET_KEYS)).collect()
+    }
+
+    fn credential_list(&self) -> Option<&CredentialList> {
+        self.secret.list()
     }
 }

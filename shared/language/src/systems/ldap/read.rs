@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::name::{is_attribute, parent_of};
 use super::template::{Form, LdapTemplate, template};
 use crate::cel::{EvaluationError, Node as ValueNode, Scope, Site, ValueTemplate, Variables, without_expressions};
-use crate::secrets::secret_key::whole_secret;
 use crate::section::{Leaf, Section, literal, text, words};
+use crate::systems::by_namespace::{ByNamespace, CredentialList, SecretOrList};
 use crate::systems::ldap::{Search, SearchScope};
 use crate::systems::needed_secret::{Credential, NeededSecret, PASSWORD};
 use crate::systems::section::ReadSection;
@@ -26,9 +26,8 @@ const MAX_ATTRIBUTES: usize = 64;
 #[derive(Debug, Section)]
 #[section(check = Self::observe_attributes)]
 pub struct LdapRead {
-    /// A Secret in the programs' namespace. Keys: url, bindDn, password; startTls, ca.crt.
-    #[key(whole_secret(), name = "secretRef")]
-    secret: String,
+    #[key(flatten = (), of = SecretOrList)]
+    secret: ByNamespace<String>,
     /// The DN. Each ${…} is an escaped value: uid=${self.spec.uid},dc=example.
     #[key(text(template(Form::Name, Scope::Object)))]
     base: LdapTemplate,
@@ -67,13 +66,13 @@ impl LdapRead {
         let variables = Variables::of_object(object);
         let (base, filter) = (self.base.render(&variables)?, self.filter.render(&variables)?);
         let encoded_filter = self.filter.encode(&filter)?;
-        let Self { secret, scope, attributes, present, .. } = self;
+        let Self { scope, attributes, present, .. } = self;
         let container = match scope {
             SearchScope::Base => parent_of(&base).to_owned(),
             SearchScope::One | SearchScope::Subtree => base.clone(),
         };
         Ok(Search {
-            secret: secret.clone(),
+            secret: self.secret.of_object(object).cloned(),
             base,
             scope: *scope,
             filter,
@@ -95,11 +94,13 @@ impl ReadSection for LdapRead {
         let section = ["read", "ldap"].iter().try_fold(spec, |node, key| node.get(key));
         let text = |key: &str| section?.get(key).and_then(Node::as_text).map(without_expressions);
         let written = [text("base"), text("filter")].map(Option::unwrap_or_default).join(" ");
-        format!("ldap {} search {}", self.secret, ScopeId::of(&written))
+        let named = self.secret.list().map_or(self.secret.any().as_str(), |_| "by namespace");
+        format!("ldap {named} search {}", ScopeId::of(&written))
     }
 
     fn hosts(&self) -> Vec<String> {
-        vec![format!("the directory of Secret {}", self.secret)]
+        let secrets: Vec<_> = self.secret.iter().map(String::as_str).collect();
+        vec![format!("the directory of Secret {}", secrets.join(" or "))]
     }
 
     fn observed(&self) -> &ValueTemplate {
@@ -117,11 +118,15 @@ impl ReadSection for LdapRead {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        vec![Credential::of_key(&self.secret, PASSWORD)]
+        self.secret.iter().map(|secret| Credential::of_key(secret, PASSWORD)).collect()
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {
-        vec![NeededSecret::with_keys(CREDENTIAL_POLLER, &self.secret, SECRET_KEYS)]
+        self.secret.iter().map(|secret| NeededSecret::with_keys(CREDENTIAL_POLLER, secret, SECRET_KEYS)).collect()
+    }
+
+    fn credential_list(&self) -> Option<&CredentialList> {
+        self.secret.list()
     }
 }
 

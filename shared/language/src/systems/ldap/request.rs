@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use drift_api::secrets::labelled_secrets::CredentialError;
+
 /// The entries that a search considers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SearchScope {
@@ -19,7 +21,10 @@ pub enum SearchScope {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Search {
     /// Name of the Secret that has the server and the credential.
-    pub secret: String,
+    ///
+    /// # Errors
+    /// The target lists none for the object's namespace.
+    pub secret: Result<String, CredentialError>,
     /// DN of the entry where the search begins.
     pub base: String,
     /// The entries that it considers.
@@ -39,7 +44,7 @@ pub struct Search {
 impl fmt::Debug for Search {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { secret, base, scope, attributes, .. } = self;
-        write!(formatter, "Search({secret} {base} {scope:?} {attributes:?})")
+        write!(formatter, "Search({secret:?} {base} {scope:?} {attributes:?})")
     }
 }
 

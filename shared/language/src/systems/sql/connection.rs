@@ -4,6 +4,7 @@
 
 use crate::secrets::secret_key::whole_secret;
 use crate::section::{Leaf, Section, section};
+use crate::systems::by_namespace::{ByNamespace, by_namespace};
 use crate::systems::sql::Dialect;
 use crate::yaml::{Fields, Reader};
 
@@ -32,4 +33,9 @@ fn make(written: WrittenConnection, _: &mut Reader<'_>, _: &Fields<'_>, dialect:
 /// A connection to a server of this dialect.
 pub(crate) fn connection(dialect: Dialect) -> impl Leaf<Value = Connection> {
     section::<WrittenConnection>(dialect)
+}
+
+/// A connection, or one for each namespace.
+pub(crate) fn connections(dialect: Dialect) -> impl Leaf<Value = ByNamespace<Connection>> {
+    by_namespace(connection(dialect), &[&[]])
 }

@@ -6,11 +6,12 @@ use crate::cel::{EvaluationError, Expression, Expressions, Scope, Variables};
 use crate::section::{Leaf, Section, or_text, section, text};
 use crate::spec::naming::{step_name, unanswered_steps};
 use crate::systems::actions::Actions;
+use crate::systems::by_namespace::{ByNamespace, CredentialList};
 use crate::systems::needed_secret::{Credential, NeededSecret};
 use crate::systems::repeated_create::RepeatedCreate;
 use crate::systems::section::CorrectSection;
 use crate::systems::sql::dialect::DialectRules as _;
-use crate::systems::sql::{Connection, Dialect, SqlTemplate, connection};
+use crate::systems::sql::{Connection, Dialect, SqlTemplate, connections};
 use crate::systems::step_timeout::{STEP_TIMEOUT, step_timeout};
 use crate::systems::steps::{ACTIONS, Role, Step, StepSection, Steps};
 use crate::yaml::{Node, Reader, expression};
@@ -27,8 +28,8 @@ const NAMING: &[&str] = &["ALTER", "COMMENT", "CREATE", "DELETE", "DROP", "GRANT
 #[section(context = Dialect)]
 pub struct SqlCorrect {
     /// The database and the role.
-    #[key(connection(context))]
-    pub connection: Connection,
+    #[key(connections(context))]
+    pub connection: ByNamespace<Connection>,
     /// All statements or none. Default: true.
     // Never for MySQL, which commits before and after each statement that defines an account or a table.
     #[key(only = has_transactions(context), default = has_transactions(context))]
@@ -78,7 +79,7 @@ impl Step for SqlStatement {
 
 impl CorrectSection for SqlCorrect {
     fn key(&self) -> &'static str {
-        self.connection.dialect.key()
+        self.connection.any().dialect.key()
     }
 
     fn actions(&self) -> Actions {
@@ -104,11 +105,17 @@ impl CorrectSection for SqlCorrect {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        vec![Credential::of_database(self.connection.dialect, &self.connection.secret)]
+        let of = |connection: &Connection| Credential::of_database(connection.dialect, &connection.secret);
+        self.connection.iter().map(of).collect()
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {
-        vec![NeededSecret::of_database(CREDENTIAL_CONTROLLER, &self.connection.secret)]
+        let of = |connection: &Connection| NeededSecret::of_database(CREDENTIAL_CONTROLLER, &connection.secret);
+        self.connection.iter().map(of).collect()
+    }
+
+    fn credential_list(&self) -> Option<&CredentialList> {
+        self.connection.list()
     }
 }
 

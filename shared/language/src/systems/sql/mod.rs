@@ -12,6 +12,6 @@ mod template;
 mod words;
 
 pub use connection::Connection;
-pub(crate) use connection::connection;
+pub(crate) use connection::{connection, connections};
 pub use dialect::Dialect;
 pub use template::SqlTemplate;

@@ -5,12 +5,13 @@ use serde_json::Value;
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
 use crate::cel::{EvaluationError, Scope, ValueTemplate, Variables, without_expressions};
 use crate::section::{Leaf as _, Section, section, size, text};
+use crate::systems::by_namespace::{ByNamespace, CredentialList};
 use crate::systems::keys::{Keys, RowKeys};
 use crate::systems::needed_secret::{Credential, NeededSecret};
 use crate::systems::section::ReadSection;
 use crate::systems::single_value_answers::{AnswerContext, AnswerRules};
 use crate::systems::sql::query::SqlQuery;
-use crate::systems::sql::{Connection, Dialect, SqlTemplate, connection};
+use crate::systems::sql::{Connection, Dialect, SqlTemplate, connections};
 use crate::systems::steps::{Role, VisitParts};
 use crate::yaml::durations::{KIB, MIB};
 use crate::yaml::{Fields, Node, Reader};
@@ -28,8 +29,8 @@ const FIRST_WORDS: &[&str] = &["select", "with", "values", "table"];
 #[section(context = Dialect)]
 pub struct SqlRead {
     /// The database and the role.
-    #[key(connection(context))]
-    pub connection: Connection,
+    #[key(connections(context))]
+    pub connection: ByNamespace<Connection>,
     /// One SELECT. Each ${…} over self is a bound parameter.
     #[key(text(query(context)))]
     query: SqlTemplate,
@@ -50,26 +51,28 @@ impl SqlRead {
     /// # Errors
     /// Fails if a template cannot be evaluated for this object.
     pub fn render(&self, object: &Value) -> Result<SqlQuery, EvaluationError> {
-        self.query.query(&Variables::of_object(object))
+        self.query.query(self.connection.of_object(object).cloned(), &Variables::of_object(object))
     }
 }
 
 impl ReadSection for SqlRead {
     fn place(&self) -> [&'static str; 2] {
-        [self.connection.dialect.key(), "query"]
+        [self.connection.any().dialect.key(), "query"]
     }
 
     /// The connection for display, and a fingerprint of the query.
     fn scope(&self, spec: &Node) -> String {
-        let kind = self.connection.dialect.key();
+        let kind = self.connection.any().dialect.key();
         let written = ["read", kind, "query"].iter().try_fold(spec, |node, key| node.get(key));
         let query = written.and_then(Node::as_text).map(without_expressions).unwrap_or_default();
         let words = query.split_whitespace().collect::<Vec<_>>().join(" ");
-        format!("{kind} {} query {}", self.connection.secret, ScopeId::of(&words))
+        let named = self.connection.list().map_or(self.connection.any().secret.as_str(), |_| "by namespace");
+        format!("{kind} {named} query {}", ScopeId::of(&words))
     }
 
     fn hosts(&self) -> Vec<String> {
-        vec![format!("the database of Secret {}", self.connection.secret)]
+        let secrets: Vec<_> = self.connection.iter().map(|connection| connection.secret.as_str()).collect();
+        vec![format!("the database of Secret {}", secrets.join(" or "))]
     }
 
     fn observed(&self) -> &ValueTemplate {
@@ -91,11 +94,17 @@ impl ReadSection for SqlRead {
     }
 
     fn credentials(&self) -> Vec<Credential> {
-        vec![Credential::of_database(self.connection.dialect, &self.connection.secret)]
+        let of = |connection: &Connection| Credential::of_database(connection.dialect, &connection.secret);
+        self.connection.iter().map(of).collect()
     }
 
     fn needed_secrets(&self) -> Vec<NeededSecret> {
-        vec![NeededSecret::of_database(CREDENTIAL_POLLER, &self.connection.secret)]
+        let of = |connection: &Connection| NeededSecret::of_database(CREDENTIAL_POLLER, &connection.secret);
+        self.connection.iter().map(of).collect()
+    }
+
+    fn credential_list(&self) -> Option<&CredentialList> {
+        self.connection.list()
     }
 }
 

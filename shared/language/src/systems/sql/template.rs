@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use drift_api::secrets::labelled_secrets::CredentialError;
 use serde_json::Value;
 
 use crate::cel::evaluation::constants::MAX_RENDERED_BYTES;
@@ -12,7 +13,7 @@ use crate::systems::sql::dialect::DialectRules as _;
 use crate::systems::sql::places::{Places, behind_comments, has_word};
 use crate::systems::sql::query::SqlQuery;
 use crate::systems::sql::words::{Role, take_word};
-use crate::systems::sql::{Dialect, mysql};
+use crate::systems::sql::{Connection, Dialect, mysql};
 use crate::systems::steps::{self, VisitParts};
 
 /// One SQL statement with `${…}`.
@@ -110,14 +111,18 @@ impl SqlTemplate {
     ///
     /// # Errors
     /// Fails if a template cannot be evaluated for this object, or yields a value that the server does not accept.
-    pub fn query(&self, variables: &Variables<'_>) -> Result<SqlQuery, EvaluationError> {
+    pub fn query(
+        &self,
+        connection: Result<Connection, CredentialError>,
+        variables: &Variables<'_>,
+    ) -> Result<SqlQuery, EvaluationError> {
         let mut parameters = Vec::new();
         let text = self.render(variables, |value| {
             let (text, marker) = self.dialect.parameter(value, parameters.len() + 1)?;
             parameters.push(text);
             Ok(marker)
         })?;
-        Ok(SqlQuery { text: text.into(), parameters })
+        Ok(SqlQuery { connection, text: text.into(), parameters })
     }
 
     /// Renders the statement with its values as literals.

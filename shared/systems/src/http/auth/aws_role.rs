@@ -34,6 +34,7 @@ pub(in crate::http) fn token_source(
         body: Some(form.finish().into_bytes()),
         has_chosen_host: false,
         socket: None,
+        auth: None,
     };
     Ok(TokenSource::new(Origin::Role(role.clone()), request, options))
 }

@@ -119,6 +119,7 @@ mod tests {
             body: None,
             has_chosen_host: false,
             socket: None,
+            auth: None,
         };
         let headers = keys.sign(&by, &request, UNIX_EPOCH + AT).unwrap();
         assert!(headers.iter().all(|(_, value)| value.is_sensitive()));

@@ -139,6 +139,7 @@ impl Realm {
             body: None,
             has_chosen_host: self.is_own && request.has_chosen_host,
             socket: None,
+            auth: None,
         };
         if let Some(secret) = &challenge.secret {
             let credential = auth::header(&Auth::Basic { secret: secret.clone() }, secrets, &asks)?;
@@ -276,6 +277,7 @@ mod tests {
                 body: None,
                 has_chosen_host: false,
                 socket: None,
+                auth: None,
             };
             let header = format!("Bearer realm=\"{realm}\",service=\"a b\",scope=\"x y:z\"");
             let headers = [(WWW_AUTHENTICATE, header.parse().unwrap())].into_iter().collect();

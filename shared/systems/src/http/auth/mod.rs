@@ -65,6 +65,7 @@ pub(in crate::http) fn header(
             }
             AwsKeys::Role(_) => Ok(Vec::new()),
         },
+        Auth::Missing(error) => Err(error.clone()),
         Auth::OAuth2(_) | Auth::Challenge(_) | Auth::ServiceAccountToken { .. } | Auth::Login(_) => Ok(Vec::new()),
     }
 }
@@ -158,6 +159,7 @@ mod tests {
             body: None,
             has_chosen_host: false,
             socket: None,
+            auth: None,
         }
     }
 

@@ -38,6 +38,7 @@ pub(in crate::http) fn token_source(
         body: None,
         has_chosen_host: false,
         socket: None,
+        auth: None,
     };
     let host = request.host();
     let text = |key: &str| {

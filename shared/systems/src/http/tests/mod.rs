@@ -56,6 +56,7 @@ fn request(method: http::Method, url: &str) -> HttpRequest {
         body: None,
         has_chosen_host: false,
         socket: None,
+        auth: None,
     }
 }
 

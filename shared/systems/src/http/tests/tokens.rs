@@ -38,7 +38,7 @@ pub(super) fn auth(text: &str) -> Auth {
         "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {{http: {{url: 'https://h.example', auth: {text}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
     );
     let Source::Http(read) = &target(&document).read.source else { panic!("another source") };
-    read.auth.clone().unwrap()
+    Auth::clone(read.auth.as_ref().unwrap().any())
 }
 
 fn exchange(server: &Server, more: &str) -> Auth {

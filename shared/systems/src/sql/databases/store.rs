@@ -1,4 +1,4 @@
-//! The database connections, one for each target.
+//! The database connections, one for each target and Secret.
 //!
 //! A connection has one user at a time, and is opened on first use.
 
@@ -27,7 +27,7 @@ use crate::sql::{ConnectionParameters, QueryOptions, RunOptions, SqlFailure, Sta
 /// connection in that time.
 const BETWEEN_DENIALS: Duration = Duration::from_secs(10);
 
-/// The connection of one target.
+/// The connection of one target and Secret.
 #[derive(Default)]
 struct Slot {
     session: Option<Session>,
@@ -40,7 +40,7 @@ struct Slot {
 pub struct Databases {
     secrets: Arc<ArcSwap<LabelledSecrets>>,
     program: &'static str,
-    slots: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<Slot>>>>>,
+    slots: Arc<Mutex<HashMap<(String, String), Arc<tokio::sync::Mutex<Slot>>>>>,
 }
 
 /// Exclusive use of a target's connection.
@@ -99,18 +99,18 @@ impl Databases {
         Err(CredentialError::unusable(&connection.secret, parameters.ssl_mode_key(), problem))
     }
 
-    /// Waits for exclusive use of the target's connection.
-    pub async fn enter(&self, target: &str) -> ConnectionPlace {
+    /// Waits for exclusive use of the target's connection with this Secret.
+    pub async fn enter(&self, target: &str, secret: &str) -> ConnectionPlace {
         let slot = {
             let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-            slots.entry(target.to_owned()).or_default().clone()
+            slots.entry((target.to_owned(), secret.to_owned())).or_default().clone()
         };
         ConnectionPlace { slot: slot.lock_owned().await }
     }
 
-    /// Closes the target's connection after its current use.
+    /// Closes the target's connections after their current use.
     pub fn forget(&self, target: &str) {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(target);
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).retain(|(of, _), _| of != target);
     }
 
     /// Passes on the rows of a query. If a reused connection is lost before the first row, the query is retried once on

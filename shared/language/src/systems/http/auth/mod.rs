@@ -10,11 +10,16 @@ pub(crate) mod needed_secrets;
 pub(crate) mod oauth2;
 pub(crate) mod service_account_token;
 
+use std::sync::Arc;
+
+use drift_api::secrets::labelled_secrets::CredentialError;
 use http::HeaderName;
+use serde_json::Value;
 use url::Url;
 
 use crate::secrets::secret_key::{SecretKey, token_key, whole_secret};
-use crate::section::{Section, literal, section};
+use crate::section::{Leaf, Section, literal, section};
+use crate::systems::by_namespace::{ByNamespace, by_namespace};
 use crate::systems::http::auth::aws_sig_v4::{AwsKeys, AwsSigV4, WrittenAwsSigV4};
 use crate::systems::http::auth::challenge::Challenge;
 use crate::systems::http::auth::login::{Login, WrittenLogin, auth_header};
@@ -52,6 +57,25 @@ pub enum Auth {
     /// A token from a log-in request.
     #[key(section::<WrittenLogin>(()))]
     Login(Login),
+    /// No credential: the target lists none for the object's namespace.
+    #[key(literal(|_| Err::<CredentialError, _>(String::new())), only = false)]
+    Missing(CredentialError),
+}
+
+/// The credentials of the requests of a section.
+pub type Auths = ByNamespace<Arc<Auth>>;
+
+impl Auths {
+    /// Returns the credential for the object as templates see it.
+    #[must_use]
+    pub fn auth_for(&self, object: &Value) -> Arc<Auth> {
+        self.of_object(object).map_or_else(|missing| Arc::new(Auth::Missing(missing)), Arc::clone)
+    }
+}
+
+/// The key `auth`.
+pub(crate) fn auths() -> impl Leaf<Value = Auths> {
+    by_namespace(section::<Auth>(()), &[&["*"], &["awsSigV4", "webIdentity"]]).map(|auths| auths.map(Arc::new))
 }
 
 /// A header with a credential.

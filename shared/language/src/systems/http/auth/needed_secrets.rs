@@ -2,7 +2,7 @@
 
 use super::aws_sig_v4::AwsKeys;
 use super::oauth2::Grant;
-use super::{Auth, AuthHeader};
+use super::{Auth, AuthHeader, Auths};
 use crate::systems::http::proxy::Proxy;
 use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::tls::Tls;
@@ -13,7 +13,7 @@ use crate::systems::needed_secret::{
 /// The Secrets of these requests, one entry for each use.
 pub(crate) fn needed_secrets<'r>(
     user: &'static str,
-    auth: Option<&Auth>,
+    auths: Option<&Auths>,
     (tls, proxy): (Option<&Tls>, Option<&Proxy>),
     requests: impl Iterator<Item = &'r RequestTemplate>,
 ) -> Vec<NeededSecret> {
@@ -26,7 +26,13 @@ pub(crate) fn needed_secrets<'r>(
         let secret = NeededSecret::with_keys(user, secret, &["username", PASSWORD]);
         needed.push(NeededSecret { host: Some(proxy.host()), ..secret });
     }
-    let Some(auth) = auth else { return needed };
+    let requests: Vec<_> = requests.collect();
+    needed.extend(auths.into_iter().flat_map(Auths::iter).flat_map(|auth| secrets_of(user, auth, &requests)));
+    needed
+}
+
+/// The Secret of one credential, for each request if it goes to the host.
+fn secrets_of(user: &'static str, auth: &Auth, requests: &[&RequestTemplate]) -> Vec<NeededSecret> {
     let (secret, goes_to_host) = match auth {
         Auth::Bearer(key) | Auth::Header(AuthHeader { value: key, .. }) => {
             (NeededSecret::with_keys(user, &key.name, &[&key.key]), true)
@@ -36,10 +42,10 @@ pub(crate) fn needed_secrets<'r>(
             AwsKeys::Secret(secret) => {
                 (NeededSecret::with_keys(user, secret, &["accessKeyId", SECRET_ACCESS_KEY]), true)
             }
-            AwsKeys::Role(_) => return needed,
+            AwsKeys::Role(_) => return Vec::new(),
         },
         Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
-            (_, None) => return needed,
+            (_, None) => return Vec::new(),
             (Grant::ClientCredentials, Some(secret)) => {
                 (NeededSecret::with_keys(user, secret, &["clientId", CLIENT_SECRET]), false)
             }
@@ -53,31 +59,29 @@ pub(crate) fn needed_secrets<'r>(
             let keys: Vec<&str> = login.keys().into_iter().collect();
             (NeededSecret::with_keys(user, &login.secret, &keys), false)
         }
-        Auth::ServiceAccountToken { .. } => return needed,
+        Auth::ServiceAccountToken { .. } | Auth::Missing(_) => return Vec::new(),
         Auth::Challenge(challenge) => match &challenge.secret {
             Some(secret) => (NeededSecret::with_keys(user, secret, &["username", "password"]), false),
-            None => return needed,
+            None => return Vec::new(),
         },
     };
     if !goes_to_host {
-        needed.push(secret);
-        return needed;
+        return vec![secret];
     }
-    let host = |request: &RequestTemplate| match &request.socket {
+    let host = |request: &&RequestTemplate| match &request.socket {
         Some(socket) => Some(format!("unix:{socket}")),
         None => request.url.literal_base().map(|_| request.url.host().to_owned()),
     };
-    needed.extend(requests.map(|request| NeededSecret { host: host(request), ..secret.clone() }));
-    needed
+    requests.iter().map(|request| NeededSecret { host: host(request), ..secret.clone() }).collect()
 }
 
 /// The credentials of requests with this `auth`, `tls` and `proxy`.
-pub(crate) fn credentials(auth: Option<&Auth>, tls: Option<&Tls>, proxy: Option<&Proxy>) -> Vec<Credential> {
-    let of_auth = auth.map(credentials_of).unwrap_or_default();
+pub(crate) fn credentials(auths: Option<&Auths>, tls: Option<&Tls>, proxy: Option<&Proxy>) -> Vec<Credential> {
+    let of_auth = auths.into_iter().flat_map(Auths::iter).flat_map(|auth| credentials_of(auth));
     let certificate = tls.and_then(|tls| tls.certificate.as_ref());
     let certificate = certificate.map(|secret| Credential::of_key(secret, PRIVATE_KEY));
     let of_proxy = proxy.and_then(|proxy| Some(Credential::of_key(proxy.secret.as_ref()?, PASSWORD)));
-    of_auth.into_iter().chain(certificate).chain(of_proxy).collect()
+    of_auth.chain(certificate).chain(of_proxy).collect()
 }
 
 fn credentials_of(auth: &Auth) -> Vec<Credential> {
@@ -101,7 +105,7 @@ fn credentials_of(auth: &Auth) -> Vec<Credential> {
             let secret_keys = login.keys().into_iter().filter(|key| *key != "username");
             return secret_keys.map(|key| Credential::of_key(&login.secret, key)).collect();
         }
-        Auth::ServiceAccountToken { .. } => return Vec::new(),
+        Auth::ServiceAccountToken { .. } | Auth::Missing(_) => return Vec::new(),
     };
     secret.map(|secret| Credential::of_key(secret, key)).into_iter().collect()
 }

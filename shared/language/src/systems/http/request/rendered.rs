@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use url::Url;
 
-/// A rendered request, without its credential. `Debug` hides header values, the body and the query.
+use crate::systems::http::auth::Auth;
+
+/// A rendered request, with the name of its credential and without its value. `Debug` hides header values, the body
+/// and the query.
 #[derive(Clone)]
 pub struct HttpRequest {
     /// The HTTP method.
@@ -24,6 +27,8 @@ pub struct HttpRequest {
     pub has_chosen_host: bool,
     /// The unix socket for the request. The URL's host is then only a header.
     pub socket: Option<Arc<str>>,
+    /// The names of the credential with which the sender authenticates it.
+    pub auth: Option<Arc<Auth>>,
 }
 
 impl HttpRequest {

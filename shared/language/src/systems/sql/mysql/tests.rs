@@ -1,5 +1,5 @@
 use crate::cel::{Scope, Site, TemplateError, Variables};
-use crate::systems::sql::{Dialect, SqlTemplate};
+use crate::systems::sql::{Connection, Dialect, SqlTemplate};
 use crate::systems::steps::Role;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -44,7 +44,10 @@ fn a_query_binds_its_values() {
     let query = parse(
         "SELECT 1 WHERE a = ${self.s} AND b = ${self.n} AND c = ${self.f} AND d IN (${self.t}, ${self.z}, ${self.l})",
     );
-    let query = query.unwrap().query(&Variables::of_object(&object)).unwrap();
+    let query = query
+        .unwrap()
+        .query(Ok(Connection { dialect: Dialect::Mysql, secret: "s".to_owned() }), &Variables::of_object(&object))
+        .unwrap();
     assert_eq!(&*query.text, "SELECT 1 WHERE a = ? AND b = CAST(? AS SIGNED) AND c = ? AND d IN (?, ?, ?)");
     let bound = [Some(r"it's \x"), Some("9007199254740993"), Some("1.5"), Some("0"), None, Some(r#"["a"]"#)];
     assert_eq!(query.parameters, bound.map(|text| text.map(str::to_owned)));

@@ -1,5 +1,5 @@
 use crate::cel::{Scope, Site, Variables};
-use crate::systems::sql::{Dialect, SqlTemplate};
+use crate::systems::sql::{Connection, Dialect, SqlTemplate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -34,7 +34,9 @@ fn values_stand_as_literals_and_as_parameters() {
         assert_eq!(statement(text, &object).unwrap(), expected, "{text}");
     }
     let query = parse("SELECT 1 WHERE a = ${self.s} AND b = ANY(${self.l}) AND c = ${self.z} -- end\n;").unwrap();
-    let query = query.query(&Variables::of_object(&object)).unwrap();
+    let query = query
+        .query(Ok(Connection { dialect: Dialect::Postgres, secret: "s".to_owned() }), &Variables::of_object(&object))
+        .unwrap();
     assert_eq!(&*query.text, "SELECT 1 WHERE a = $1 AND b = ANY($2) AND c = $3 -- end\n");
     assert_eq!(query.parameters, [Some(r"it's \x".to_owned()), Some(r#"{"a\"b",NULL,1,"c\\"}"#.to_owned()), None]);
 }

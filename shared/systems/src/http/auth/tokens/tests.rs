@@ -16,6 +16,7 @@ fn source(name: &str) -> TokenSource {
         body: None,
         has_chosen_host: false,
         socket: None,
+        auth: None,
     };
     let options =
         HttpOptions { auth: None, tls: None, proxy: None, has_open_host: false, allow_networks: &[], max_bytes: 0 };

@@ -194,7 +194,7 @@ pub(super) async fn ask(
     let mut rows = Vec::new();
     let options = QueryOptions { timeout: std::time::Duration::from_secs(5), max_bytes: MAX_BYTES, max_rows };
     let parameters = parameters.iter().map(|parameter| parameter.map(str::to_owned)).collect();
-    let query = SqlQuery { text: text.into(), parameters };
+    let query = SqlQuery { connection: Ok(connection()), text: text.into(), parameters };
     session.ask(&query, &options, &mut |row| rows.push(row)).await.map(|()| rows)
 }
 
@@ -208,7 +208,7 @@ pub(super) fn parameters(port: u16, ssl_mode: &str) -> ConnectionParameters {
 fn parameters_of(uri: &str) -> ConnectionParameters {
     let secret = LabelledSecret::new(None, [("uri".to_owned(), uri.as_bytes().to_vec())]);
     let secrets: LabelledSecrets = [("s".to_owned(), secret)].into_iter().collect();
-    ConnectionParameters::of(&Connection { dialect: Dialect::Mysql, secret: "s".to_owned() }, &secrets).unwrap()
+    ConnectionParameters::of(&connection(), &secrets).unwrap()
 }
 
 async fn read(stream: &mut (impl AsyncRead + Unpin), log: &Mutex<Vec<Vec<u8>>>) -> Option<(u8, Vec<u8>)> {
@@ -271,4 +271,8 @@ async fn converse(
 
 fn status() -> mysql_common::constants::StatusFlags {
     mysql_common::constants::StatusFlags::SERVER_STATUS_AUTOCOMMIT
+}
+
+fn connection() -> Connection {
+    Connection { dialect: Dialect::Mysql, secret: "s".to_owned() }
 }

@@ -60,12 +60,12 @@ impl Client {
     }
 
     async fn query(&self) -> Result<Vec<Value>, SqlFailure> {
-        self.ask(&SqlQuery { text: "SELECT c".into(), parameters: Vec::new() }).await
+        self.ask(&SqlQuery { connection: Ok(secret()), text: "SELECT c".into(), parameters: Vec::new() }).await
     }
 
     async fn ask(&self, query: &SqlQuery) -> Result<Vec<Value>, SqlFailure> {
         let options = QueryOptions { timeout: PATIENCE, max_bytes: 8 * 1024 * 1024, max_rows: None };
-        let mut place = self.databases.enter("t").await;
+        let mut place = self.databases.enter("t", "s").await;
         let mut rows = Vec::new();
         let mut take = |row| rows.push(row);
         let asking = self.databases.query(&mut place, self.way(), query, &options, &mut take);
@@ -80,7 +80,7 @@ impl Client {
     }
 
     async fn write(&self, statements: &[WriteStatement], options: RunOptions) -> Result<(), SqlFailure> {
-        let mut place = self.databases.enter("t").await;
+        let mut place = self.databases.enter("t", "s").await;
         let progress = WriteProgress::default();
         let running = self.databases.run(&mut place, self.way(), statements, options, &progress);
         tokio::time::timeout(PATIENCE, running).await.unwrap().map_err(|ended| ended.failure)
@@ -99,7 +99,7 @@ async fn only_a_sent_statement_may_have_run() {
     let statement = [WriteStatement { text: "SELECT 1".to_owned(), timeout: None }];
     for (port, is_sent) in [(closed, false), (cut, false), (honest.port, true)] {
         let (client, progress) = (Client::at(port, ""), WriteProgress::default());
-        let mut place = client.databases.enter("t").await;
+        let mut place = client.databases.enter("t", "s").await;
         let options = RunOptions { transaction: true, timeout: PATIENCE };
         let done = client.databases.run(&mut place, client.way(), &statement, options, &progress).await;
         assert_eq!((done.is_ok(), progress.has_begun()), (is_sent, is_sent), "{done:?}");
@@ -215,7 +215,11 @@ async fn a_large_request_is_sent() {
     let server = Server::start(Types::Known).await;
     let client = Client::of(&server);
     let large = "x".repeat(1024 * 1024);
-    let query = SqlQuery { text: format!("SELECT $1 -- {large}").into(), parameters: vec![Some(large.clone())] };
+    let query = SqlQuery {
+        connection: Ok(secret()),
+        text: format!("SELECT $1 -- {large}").into(),
+        parameters: vec![Some(large.clone())],
+    };
     assert_eq!(client.ask(&query).await, Ok(vec![json!({"c0": 1})]));
     assert_eq!(client.run(&[large.clone(), large]).await, Ok(()));
 }
