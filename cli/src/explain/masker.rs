@@ -238,6 +238,27 @@ mod tests {
     }
 
     #[test]
+    fn names_of_fields_have_no_observed_key() {
+        let rules = "{path: /map, extra: drift}, {path: /list, list: map, keys: [id]}, {path: '', extra: drift}";
+        let target = ruled(rules);
+        let object =
+            json!({"metadata": {}, "spec": {"a": 1, "map": {"own": 1}, "list": [{"id": "own", "b": {"c": 1}}]}});
+        let names = |observed: Value| differing_names(&target, Subject::from(&object), &observed);
+        let list = |id: &str, c: i64| json!([{"id": id, "b": {"c": c}}]);
+        for (observed, expected) in [
+            (json!({"a": 1, "map": {"own": 1}, "list": list("own", 1)}), &[][..]),
+            (json!({"a": 2, "map": {"own": 1}, "list": list("own", 1)}), &["/a"]),
+            (json!({"a": 1, "map": {"own": 1, "alice": 1}, "list": list("own", 1)}), &["/map"]),
+            (json!({"a": 1, "map": {"own": 2}, "list": list("own", 1)}), &["/map/own"]),
+            (json!({"a": 1, "map": {"own": 1}, "list": list("own", 2)}), &["/list"]),
+            (json!({"a": 1, "map": {"own": 1}, "list": list("alice", 1)}), &["/list"]),
+            (json!({"a": 1, "map": {"own": 1}, "list": list("own", 1), "alice": 1}), &["/"]),
+        ] {
+            assert_eq!(names(observed.clone()), expected, "{observed}");
+        }
+    }
+
+    #[test]
     fn a_known_value_is_hidden_in_every_form() {
         let known: SecretValues = [("session".to_owned(), "canary-17".to_owned())].into_iter().collect();
         let masker = Masker::outside().hiding_sessions(&known);

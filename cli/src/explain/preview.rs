@@ -33,7 +33,7 @@ pub(crate) struct Preview {
     /// The requests of the correction without values.
     outlines: Vec<String>,
     /// The same with masked values.
-    pub(crate) steps: Vec<String>,
+    steps: Vec<String>,
     held: Vec<Hold>,
 }
 

@@ -254,13 +254,62 @@ mod tests {
 ";
 
     fn rendered(correct: &str, reason: ObservedReason) -> Vec<String> {
+        in_forms(correct, reason).0
+    }
+
+    /// Masked, and as outlines.
+    fn in_forms(correct: &str, reason: ObservedReason) -> (Vec<String>, Vec<String>) {
         let target = target(&format!(
             "{}{correct}",
             TEXT.trim_end().replace("desired: {a:", "desired: {token: \"${self.spec.a}\", a:")
         ));
         let object = object(&target, "u", &json!({"id": "x", "a": "1"}), &Value::Null);
         let verdict = Verdict { reason, text: "x".into(), tag: Tag::default(), generation: Some(1) };
-        steps(Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict })
+        let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
+        (steps(facts), outlines(facts))
+    }
+
+    #[test]
+    fn an_outline_has_no_value() {
+        let correct = "
+  correct:
+    mode: Correct
+    http:
+      auth: {bearer: {secretRef: {name: w, key: token}}}
+      create: [{method: POST, url: 'https://h/${self.spec.id}?a=${self.spec.a}&token=hunter2', body: '${desired}'}]
+      update:
+      - {name: find, method: GET, url: 'https://h/find'}
+      - {method: PUT, url: 'https://h/${steps.find.body.id}', when: '${steps.find.body.ok}', body: '${desired}'}
+      - {method: PUT, url: 'https://h/never', when: \"${self.spec.a == '2'}\", body: '${desired}'}
+      - {method: PUT, url: \"https://h/${item}\", forEach: \"${['x', self.spec.a]}\"}
+";
+        let outline = |correct: &str, reason| in_forms(correct, reason).1;
+        assert_eq!(outline(correct, ObservedReason::NotCreated), ["POST https://h/…?a=…&token=(redacted)"]);
+        let updated = [
+            "find: GET https://h/find",
+            "PUT https://h/… (or skipped, by the answers before it)",
+            "PUT https://h/… for each item",
+        ];
+        assert_eq!(outline(correct, ObservedReason::FieldsDiffer), updated);
+        assert!(outline(correct, ObservedReason::InSync).is_empty());
+        let sql = "
+  correct:
+    postgres:
+      connection: {secretRef: {name: db}}
+      update:
+      - ALTER ROLE a CONNECTION LIMIT ${self.spec.a}
+      - {sql: ALTER ROLE b, when: '${false}'}
+";
+        assert_eq!(outline(sql, ObservedReason::FieldsDiffer), ["ALTER ROLE a CONNECTION LIMIT …"]);
+        let ldap = "
+  correct:
+    ldap:
+      secretRef: {name: l}
+      update: [{modify: {dn: 'uid=${self.spec.id}', replace: {mail: ['${self.spec.a}']}}}]
+";
+        assert_eq!(outline(ldap, ObservedReason::FieldsDiffer), ["modify an entry"]);
+        let nudge = "\n  correct: {nudge: {annotations: {example.com/nudged: '${self.spec.a}'}}}\n";
+        assert_eq!(outline(nudge, ObservedReason::FieldsDiffer), ["patch the object"]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! One planned object, and one edited target: as text, as JSON, and the hash of a plan.
 
-use drift_api::approval::fingerprint;
+use drift_api::approval::{ObjectInputs, fingerprint};
 use drift_api::condition::ConditionStatus;
 use drift_api::object::LeanObject;
+use drift_api::object::object_view::ObjectView;
 use drift_language::Target;
 use serde_json::{Value, json};
 
@@ -146,16 +147,23 @@ impl Planned {
 }
 
 /// The hash of an object's plan: what would be sent, and for which fields. It covers no observed value, which a reader of
-/// the hash could guess. The uid of an object that is there keeps its reader from guessing values of the object.
+/// the hash could guess. The uid of an object that is there keeps its reader from guessing values of the object. Of a new
+/// object it covers no rendered request, because a published value could be in it.
 pub(crate) fn hash_of(target: &Target, object: &LeanObject, is_new: bool, preview: &Preview) -> String {
+    let mut view = object.view.open().clone();
+    if let Some(fields) = view.as_object_mut() {
+        fields.remove("status");
+    }
+    let inputs = ObjectInputs::of(&LeanObject { view: ObjectView::of(&view), ..object.clone() });
     let view = object.view.open();
     fingerprint(&json!({
         "uid": (!is_new).then(|| object.id.uid.to_string()),
         "object": object.id.to_string(), "kind": target.objects.kind_word(), "target": target.name,
-        "scope": target.scope.id.to_string(), "identity": target.identity_of(&view).ok().map(|identity| identity.to_string()),
+        "scope": target.scope.id.to_string(), "identity": target.identity_of(&view).ok(),
         "verdicts": target.verdict_hash, "corrections": target.correct_hash.to_string(),
         "desired": target.desired_state_of(&view).ok().map(|desired| desired.hash.to_string()),
-        "action": preview.action, "fields": preview.names, "steps": preview.steps,
+        "inputs": inputs.to_string(), "action": preview.action, "fields": preview.names,
+        "steps": preview.requests(!is_new),
     }))
 }
 
