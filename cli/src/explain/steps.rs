@@ -276,7 +276,7 @@ mod tests {
     mode: Correct
     http:
       auth: {bearer: {secretRef: {name: w, key: token}}}
-      create: [{method: POST, url: 'https://h/${self.spec.id}?a=${self.spec.a}&token=hunter2', body: '${desired}'}]
+      create: [{method: POST, url: 'https://h/${self.spec.id}?a=${self.spec.a}', body: '${desired}'}]
       update:
       - {name: find, method: GET, url: 'https://h/find'}
       - {method: PUT, url: 'https://h/${steps.find.body.id}', when: '${steps.find.body.ok}', body: '${desired}'}
@@ -284,7 +284,9 @@ mod tests {
       - {method: PUT, url: \"https://h/${item}\", forEach: \"${['x', self.spec.a]}\"}
 ";
         let outline = |correct: &str, reason| in_forms(correct, reason).1;
-        assert_eq!(outline(correct, ObservedReason::NotCreated), ["POST https://h/…?a=…&token=(redacted)"]);
+        assert_eq!(outline(correct, ObservedReason::NotCreated), ["POST https://h/…?a=…"]);
+        let literal = correct.replace("?a=${self.spec.a}", "?token=hunter2");
+        assert_eq!(outline(&literal, ObservedReason::NotCreated), ["POST (redacted)"]);
         let updated = [
             "find: GET https://h/find",
             "PUT https://h/… (or skipped, by the answers before it)",

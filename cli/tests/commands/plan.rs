@@ -72,7 +72,7 @@ fn an_edited_read_costs_no_secret() {
         ("127.0.0.1:1/proxies/$", "127.0.0.2:1/proxies/$", false),
         ("name: reader", "name: writer", false),
         ("{name: proxies}", "{name: mine}", false),
-        ("namespaces: [drift-demo]", "namespaces: [drift-demo, kube-system]", false),
+        ("namespaces: [drift-demo]", "namespaces: [drift-demo], labelSelector: x!=y", false),
     ] {
         let edited = live.replacen(old, new, 1);
         assert_ne!(edited, live, "{old}");
