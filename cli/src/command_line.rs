@@ -11,6 +11,7 @@ use crate::explain::ExplainSettings;
 use crate::forget::ForgetSettings;
 use crate::get::GetSettings;
 use crate::install::InstallSettings;
+use crate::plan::PlanSettings;
 use crate::rbac::RbacSettings;
 use crate::request::answered_polls::PollSettings;
 use crate::request::{GiveUpSettings, PauseSettings, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Draft(DraftSettings),
     /// Poll one object now: show the request, the answer, each difference, and the next correction or what blocks it
     Explain(ExplainSettings),
+    /// Show what edited objects and targets would change outside, before they are applied
+    Plan(PlanSettings),
     /// List the objects of all targets with their drift, its age and fields, and the last correction
     #[command(aliases = ["list", "status"])]
     Get(GetSettings),

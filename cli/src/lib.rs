@@ -18,6 +18,7 @@ mod get;
 mod install;
 mod kinds;
 mod ownership;
+mod plan;
 mod rbac;
 mod request;
 mod suspend;
@@ -67,6 +68,7 @@ pub fn run(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Check(settings) => check::run(&settings),
         Command::Draft(settings) => draft::run(&settings),
         Command::Explain(settings) => explain::run(&settings),
+        Command::Plan(settings) => plan::run(&settings),
         Command::Get(settings) => get::run(&settings),
         Command::Approve(settings) => approve::run(&settings),
         Command::Pause(settings) => request::run(&settings.objects, &settings.request()),

@@ -14,6 +14,8 @@ mod fake_api;
 mod kinds;
 #[path = "commands/mistakes.rs"]
 mod mistakes;
+#[path = "commands/plan.rs"]
+mod plan;
 #[path = "commands/rbac.rs"]
 mod rbac;
 #[path = "commands/reports.rs"]

@@ -46,6 +46,7 @@ mod other_writers;
 mod outside;
 mod page;
 mod pipelines;
+mod plan;
 mod process;
 mod rbac;
 mod readiness;

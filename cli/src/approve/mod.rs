@@ -1,8 +1,10 @@
 //! `kubectl drift approve`: shows the correction that awaits approval, and approves exactly that one.
 
 mod pending;
+mod planned;
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
 
 use drift_api::names::{APPROVED_ANNOTATION, PERSON_MANAGER};
 use drift_api::object::LeanObject;
@@ -12,6 +14,7 @@ use serde_json::json;
 
 use crate::cluster::{PlaceSettings, TargetsSettings, block_on, writable_kind_of};
 use crate::ending::{CommandError, ExitStatus};
+use crate::explain::PollingSettings;
 use crate::targets::active::ActiveObject;
 use pending::{Pending, pending};
 
@@ -19,17 +22,21 @@ use pending::{Pending, pending};
 const EXAMPLES: &str = "Examples:
   kubectl drift approve proxy/web -n team-a            show the correction, and ask
   kubectl drift approve proxy/web -n team-a --yes      show it, and approve it
+  kubectl drift approve --plan plan.json               each correction of a plan that is still the same
 
 Sets the annotation driftpoller.dev/approved to the hash in the condition driftCorrected. Exit codes: 0 approved, 1 not approved or
 nothing awaits approval, 2 unknown, 3 bad usage";
 
 /// The object whose correction is approved.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, override_usage = "kubectl drift approve [OPTIONS] <KIND/NAME | KIND NAME>")]
+#[command(after_help = EXAMPLES, override_usage = "kubectl drift approve [OPTIONS] <KIND/NAME | KIND NAME | --plan FILE>")]
 pub(crate) struct ApproveSettings {
     /// The object, as KIND/NAME or KIND NAME, with a kind as for get
-    #[arg(value_name = "OBJECT", required = true)]
+    #[arg(value_name = "OBJECT", required_unless_present = "plan", conflicts_with = "plan")]
     object: Vec<String>,
+    /// The JSON of kubectl drift plan: plan each of its objects again, and approve those of which the plan is still the same
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
     /// Approve without asking
     #[arg(long, short)]
     yes: bool,
@@ -37,6 +44,8 @@ pub(crate) struct ApproveSettings {
     place: PlaceSettings,
     #[command(flatten)]
     targets: TargetsSettings,
+    #[command(flatten)]
+    polling: PollingSettings,
 }
 
 /// Shows the correction and approves it.
@@ -44,6 +53,10 @@ pub(crate) struct ApproveSettings {
 /// # Errors
 /// If there is no such object or target, the correction cannot be shown, or the API server refuses the annotation.
 pub(crate) fn run(settings: &ApproveSettings) -> Result<ExitStatus, CommandError> {
+    if let Some(file) = &settings.plan {
+        let entries = planned::read(file)?;
+        return block_on(async { Box::pin(planned::approve_plan(settings, &entries)).await });
+    }
     block_on(async {
         let found = ActiveObject::find(&settings.object, &settings.place, &settings.targets).await?;
         let ActiveObject { client, target, object } = found;
@@ -63,8 +76,7 @@ pub(crate) fn run(settings: &ApproveSettings) -> Result<ExitStatus, CommandError
                 hash
             }
         };
-        if !settings.yes && !is_agreed()? {
-            writeln!(anstream::stderr(), "not approved: answer y, or pass --yes")?;
+        if !settings.yes && !is_agreed("this correction")? {
             return Ok(ExitStatus::Drifted);
         }
         let kind = writable_kind_of(&client, &target.objects).await;
@@ -76,14 +88,17 @@ pub(crate) fn run(settings: &ApproveSettings) -> Result<ExitStatus, CommandError
 }
 
 /// Asks on a terminal. Without a terminal the answer is no.
-fn is_agreed() -> Result<bool, CommandError> {
-    if !io::stdin().is_terminal() {
-        return Ok(false);
-    }
-    write!(anstream::stderr(), "Approve this correction? [y/N] ")?;
+fn is_agreed(what: &str) -> Result<bool, CommandError> {
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    if io::stdin().is_terminal() {
+        write!(anstream::stderr(), "Approve {what}? [y/N] ")?;
+        io::stdin().read_line(&mut answer)?;
+    }
+    let is_agreed = matches!(answer.trim(), "y" | "Y" | "yes");
+    if !is_agreed {
+        writeln!(anstream::stderr(), "not approved: answer y, or pass --yes")?;
+    }
+    Ok(is_agreed)
 }
 
 /// Sets the annotation on the object exactly as it was shown.

@@ -52,6 +52,18 @@ pub(crate) fn read_with_neighbours<'p>(
     gather(paths.into_iter().map(|path| Ok((path, read_path(path)?))).collect::<Result<_, CommandError>>()?)
 }
 
+/// Reads all of them, whatever they hold.
+///
+/// # Errors
+/// When one cannot be read.
+pub(crate) fn read_all<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Result<Vec<Source>, CommandError> {
+    let mut sources = Vec::new();
+    for path in paths {
+        add_new(&mut sources, read_path(path)?);
+    }
+    Ok(sources)
+}
+
 /// Returns true if it means standard input, which can be read once.
 pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT.0

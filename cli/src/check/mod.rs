@@ -24,8 +24,8 @@ use crate::cluster::{HomeSettings, block_on};
 use crate::ending::{CommandError, ExitStatus};
 use cluster::activation::wait_until_active;
 use cluster::{Installation, check_files, check_live};
-use document::documents_of;
-use files::{read_sources, read_with_neighbours};
+use document::{Source, documents_of};
+use files::{read_all, read_sources, read_with_neighbours};
 use rendering::{annotations, json, note, people, summary};
 use report::{Report, misplaced};
 use sarif::sarif;
@@ -172,7 +172,18 @@ pub(crate) fn read_tried(files: &[PathBuf]) -> Result<TriedFiles, CommandError> 
     if files.is_empty() {
         return Ok(TriedFiles::default());
     }
-    let sources = read_with_neighbours(files)?;
+    good_in(read_with_neighbours(files)?, files)
+}
+
+/// Reads files like [`read_tried`], perhaps without a target.
+///
+/// # Errors
+/// When one cannot be read, or something in it is bad.
+pub(crate) fn read_manifests(files: &[PathBuf]) -> Result<TriedFiles, CommandError> {
+    good_in(read_all(files)?, files)
+}
+
+fn good_in(sources: Vec<Source>, files: &[PathBuf]) -> Result<TriedFiles, CommandError> {
     let kinds = written_in(&sources);
     let manifests = sources.iter().flat_map(|source| manifests_of(&source.text)).collect();
     let report = check_with(&documents_of(sources), &kinds);

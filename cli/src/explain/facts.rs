@@ -1,6 +1,7 @@
 //! The facts about one object from which `explain` tells what holds it.
 
 use drift_api::condition::{ConditionStatus, StatusFields, Verdict};
+use drift_api::held_corrections::Hold;
 use drift_api::object::LeanObject;
 use drift_api::object::object_view::ObjectView;
 use drift_language::{Action, Target};
@@ -8,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::targets::leases::{attestations, controller_holds, unwritten};
+use crate::targets::session::Session;
 use drift_poller::engine::object::overview::LeaseHolds;
 
 /// One object with its target and its verdict.
@@ -57,6 +59,12 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
+    /// Reads both.
+    pub(crate) async fn read(session: &Session<'_>, controller: &str) -> Self {
+        let (poller, controller) = futures::join!(session.poller_lease(), session.lease(controller));
+        Self { poller, controller }
+    }
+
     /// Returns what holds objects by the Leases.
     pub(crate) fn holds(&self, now: Timestamp) -> LeaseHolds {
         let poller = self.poller.as_ref().ok().map(Option::as_ref);
@@ -88,7 +96,7 @@ pub(crate) fn action(facts: Facts<'_>) -> Action {
 /// The reason why the poller does not attest the condition of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Unattested {
-    pub(super) sentence: String,
+    pub(super) hold: Hold,
     /// True if the API server does not take the poller's verdict.
     pub(super) is_unwritten: bool,
 }

@@ -21,8 +21,8 @@ pub(super) struct Words<'w> {
 }
 
 impl Words<'_> {
-    /// The sentence for a hold; `None` if the hold is over.
-    pub(super) fn of(&self, hold: &Hold) -> Option<String> {
+    /// The hold for people; `None` if it is over.
+    pub(super) fn of(&self, hold: &Hold) -> Option<Shown> {
         let Facts { target, object, verdict, .. } = self.facts;
         let why = hold.why;
         let is_contradicted = verdict.reason == ObservedReason::AbsenceContradicted;
@@ -30,36 +30,36 @@ impl Words<'_> {
             Held::AwaitingApproval if is_approved(object) => return None,
             Held::NotOurs if self.facts.is_unseen() => {
                 let more = "an object whose driftCorrected says that it owns the resource is corrected";
-                Shown::by(why, why.cause(), more).sentence
+                Shown::by(why, why.cause(), more)
             }
-            Held::NoAction => Shown::by(why, why.cause(), action(self.facts).as_str()).sentence,
+            Held::NoAction => Shown::by(why, why.cause(), action(self.facts).as_str()),
             Held::NoVerdict | Held::VerdictUnknown | Held::InSync => self.of_verdict(why),
             Held::AttemptsExhausted if is_contradicted => self.of_verdict(why),
-            _ => target.hold(object, why, hold.record.as_deref(), self.now).sentence,
+            _ => target.hold(object, why, hold.record.as_deref(), self.now),
         })
     }
 
-    /// The sentence for what was found just now, or for what the conditions do not say yet.
-    fn of_verdict(&self, why: Held) -> String {
+    /// The hold by what was found just now, or for what the conditions do not say yet.
+    fn of_verdict(&self, why: Held) -> Shown {
         let verdict = self.facts.verdict;
         if verdict.status() == ConditionStatus::True {
             let sentence = "the controller acts on the object's conditions, and driftObserved is not True yet";
-            return Shown::by(why, sentence, &confirmation(&self.facts.target.confirm, verdict.reason)).sentence;
+            return Shown::by(why, sentence, &confirmation(&self.facts.target.confirm, verdict.reason));
         }
         match verdict.reason {
             _ if self.facts.target.suspend && why == Held::VerdictUnknown => self.of_target(Held::Suspended),
             ObservedReason::Suspended => self.of_target(Held::Suspended),
-            ObservedReason::AbsenceContradicted => self.facts.target.exists_already(self.facts.object).sentence,
+            ObservedReason::AbsenceContradicted => self.facts.target.exists_already(self.facts.object),
             reason @ ObservedReason::AllMissing => {
-                Shown::by(why, closed_text(reason), &self.facts.target.about(self.facts.object, ENDS)).sentence
+                Shown::by(why, closed_text(reason), &self.facts.target.about(self.facts.object, ENDS))
             }
-            _ => Shown::from(why).sentence,
+            _ => Shown::from(why),
         }
     }
 
-    /// The sentence of a hold by the target and the object.
-    fn of_target(&self, why: Held) -> String {
-        self.facts.target.hold(self.facts.object, why, None, self.now).sentence
+    /// A hold by the target and the object.
+    fn of_target(&self, why: Held) -> Shown {
+        self.facts.target.hold(self.facts.object, why, None, self.now)
     }
 }
 

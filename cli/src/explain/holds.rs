@@ -15,6 +15,20 @@ use crate::targets::leases::{attestations, attested_texts};
 /// Everything that holds a correction, or a deletion, one sentence each; nothing where it would follow.
 #[must_use]
 pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<String> {
+    sentences(all_holds(facts, leases, now))
+}
+
+fn sentences(holds: Vec<Hold>) -> Vec<String> {
+    holds.into_iter().map(|hold| hold.sentence).collect()
+}
+
+/// A sentence that is no reason of the controller.
+const fn remark(sentence: String) -> Hold {
+    Hold { word: "", until: None, sentence }
+}
+
+/// The same with the word of each. A sentence that is no reason of the controller has an empty word.
+pub(super) fn all_holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<Hold> {
     let Facts { target, object, .. } = facts;
     let unattested = unattested(facts, leases, now);
     let told = told(facts, unattested.as_ref(), now);
@@ -38,11 +52,11 @@ pub(crate) fn holds(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Vec<St
 /// conditions yet, so nothing follows from their absence.
 #[must_use]
 pub(crate) fn stated_holds(facts: Facts<'_>, now: Timestamp) -> Vec<String> {
-    told(facts, None, now)
+    sentences(told(facts, None, now))
 }
 
-/// The sentences for the controller's guards, and for what the object's own conditions lack.
-fn told(facts: Facts<'_>, unattested: Option<&Unattested>, now: Timestamp) -> Vec<String> {
+/// The controller's guards, and what the object's own conditions lack.
+fn told(facts: Facts<'_>, unattested: Option<&Unattested>, now: Timestamp) -> Vec<Hold> {
     let mut guards = guards(facts, now);
     if unattested.is_some_and(|unattested| unattested.is_unwritten) {
         // The condition is not the poller's verdict.
@@ -51,18 +65,18 @@ fn told(facts: Facts<'_>, unattested: Option<&Unattested>, now: Timestamp) -> Ve
     let words = Words { facts, now };
     let mut told: Vec<_> = guards.iter().filter_map(|hold| words.of(hold)).collect();
     if facts.object.deleting {
-        told.extend(last_try(facts.target, facts.object));
+        told.extend(last_try(facts.target, facts.object).map(remark));
     }
     told
 }
 
-fn tried_only(facts: Facts<'_>) -> Vec<String> {
+fn tried_only(facts: Facts<'_>) -> Vec<Hold> {
     let tried = "the target was tried from a file: the programs act on it once it is active".to_owned();
-    if facts.is_deployed { Vec::new() } else { vec![tried] }
+    if facts.is_deployed { Vec::new() } else { vec![remark(tried)] }
 }
 
 /// The holds by the Leases. Of windows the guards know more.
-fn of_leases(facts: Facts<'_>, leases: &Leases, unattested: Option<Unattested>, now: Timestamp) -> Vec<String> {
+fn of_leases(facts: Facts<'_>, leases: &Leases, unattested: Option<Unattested>, now: Timestamp) -> Vec<Hold> {
     let Facts { target, object, .. } = facts;
     if !facts.is_deployed {
         return Vec::new();
@@ -75,16 +89,16 @@ fn of_leases(facts: Facts<'_>, leases: &Leases, unattested: Option<Unattested>, 
         Some(Held::NotAttested) => unattested.is_some(),
         _ => false,
     };
-    let listed = listed.filter(|hold| !is_left_out(hold.word)).map(|hold| hold.sentence).collect::<Vec<_>>();
-    unattested.into_iter().map(|unattested| unattested.sentence).chain(listed).collect()
+    let listed: Vec<_> = listed.filter(|hold| !is_left_out(hold.word)).collect();
+    unattested.into_iter().map(|unattested| unattested.hold).chain(listed).collect()
 }
 
 /// Returns the sentences for Leases that cannot be read. A deletion needs no attestation.
-fn unknown_leases(facts: Facts<'_>, leases: &Leases) -> Vec<String> {
+fn unknown_leases(facts: Facts<'_>, leases: &Leases) -> Vec<Hold> {
     let of_controller = leases.controller.as_ref().err().map(|why| ("the controller's holds", why));
     let of_poller = leases.poller.as_ref().err().filter(|_| !facts.object.deleting);
     let unread = of_controller.into_iter().chain(of_poller.map(|why| ("the poller's attestations", why)));
-    unread.filter(|_| facts.is_deployed).map(|(what, why)| format!("{what} are not known: {why}")).collect()
+    unread.filter(|_| facts.is_deployed).map(|(what, why)| remark(format!("{what} are not known: {why}"))).collect()
 }
 
 /// The reason why the poller does not attest the verdict, as far as it lies in the Lease as a whole, the text of the target
@@ -94,18 +108,18 @@ fn unattested(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<Unatt
     let lease = leases.poller.as_ref().ok().filter(|_| facts.is_deployed && !object.deleting)?;
     if attestations(lease.as_ref(), now).is_none() {
         let gone = "no poller holds its Lease at the moment; look at the Pods of drift-poller";
-        return Some(Unattested { sentence: Hold::not_attested(gone).sentence, is_unwritten: false });
+        return Some(Unattested { hold: Hold::not_attested(gone), is_unwritten: false });
     }
-    if let Some(sentence) = other_text(facts, leases, now) {
-        return Some(Unattested { sentence, is_unwritten: false });
+    if let Some(hold) = other_text(facts, leases, now) {
+        return Some(Unattested { hold, is_unwritten: false });
     }
     let Some(Doubt::Unwritten(word)) = leases.holds(now).doubt_of(&target.name, object) else { return None };
     let because = format!("{}; Events WriteRefused say why", word.sentence());
-    Some(Unattested { sentence: Hold::not_attested(&because).sentence, is_unwritten: true })
+    Some(Unattested { hold: Hold::not_attested(&because), is_unwritten: true })
 }
 
-/// Returns the sentence for a poller that has another text of the target, so that its verdict may differ from this one.
-fn other_text(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<String> {
+/// Returns the hold by a poller that has another text of the target, so that its verdict may differ from this one.
+fn other_text(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<Hold> {
     let attestations = attestations(leases.poller.as_ref().ok()?.as_ref(), now).filter(|_| facts.is_deployed)?;
     let attestation = attestations.get(&facts.target.name)?;
     let texts = attested_texts(leases.poller.as_ref().ok()?.as_ref(), now);
@@ -113,7 +127,7 @@ fn other_text(facts: Facts<'_>, leases: &Leases, now: Timestamp) -> Option<Strin
     (is_other_text || attestation.hash != facts.target.verdict_hash).then(|| {
         let because = "it uses another text of the target than this one, which was edited a moment ago, or is refused, as an \
             Event on its ConfigMap says";
-        Hold::not_attested(because).sentence
+        Hold::not_attested(because)
     })
 }
 

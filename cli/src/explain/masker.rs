@@ -1,6 +1,8 @@
 //! The mask over everything that `explain` shows: known secrets, places that rules redact, and names and texts that
 //! look like a credential's.
 
+use std::collections::BTreeSet;
+
 use drift_api::secrets::secret_lines::redacted;
 use drift_api::secrets::secret_names::is_named_like_a_secret;
 use drift_api::secrets::secret_names::looks_secret;
@@ -12,7 +14,7 @@ use url::{Url, form_urlencoded};
 
 use drift_poller::engine::judgement::comparison::without_ignored;
 use drift_poller::engine::judgement::description::Description;
-use drift_poller::engine::judgement::difference::{Difference, find_differences, find_moved};
+use drift_poller::engine::judgement::difference::{Change, Difference, Segment, find_differences, find_moved};
 use drift_poller::engine::judgement::drift::Subject;
 
 use super::markup::without_secret_elements;
@@ -188,6 +190,30 @@ pub fn differing(target: &Target, subject: Subject<'_>, observed: &Value) -> Vec
     description.lines()
 }
 
+/// The fields that differ, without any value: as JSON Pointers up to the first item of a list. A field that the desired
+/// state lacks is named by the one above it.
+pub(super) fn differing_names(target: &Target, subject: Subject<'_>, observed: &Value) -> Vec<String> {
+    let Ok(desired) = target.desired_of(subject.object) else { return Vec::new() };
+    let mut names = BTreeSet::new();
+    let mut found = |difference: &Difference<'_, '_>| {
+        let is_unexpected = matches!(difference.change, Change::Unexpected(_));
+        let known = difference.path.len().saturating_sub(usize::from(is_unexpected));
+        let fields = difference.path.iter().take(known).map_while(|segment| match segment {
+            Segment::Field(name) => Some(format!("/{name}")),
+            _ => None,
+        });
+        let name = Some(fields.collect::<String>()).filter(|name| !name.is_empty());
+        let name = name.unwrap_or_else(|| "/".to_owned());
+        names.insert(Masker::outside().hiding_credentials(subject).line(&name));
+    };
+    let observed = without_ignored(target, subject.object, observed);
+    if find_differences(&target.compare.rules, &desired, &observed, &mut found).is_err() {
+        return Vec::new();
+    }
+    find_moved(target, subject.moved, &target.object_may.ignored(subject.object), &mut found);
+    names.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,6 +234,27 @@ mod tests {
         ];
         for value in hidden {
             assert!(!Masker::of_object(None).json(&value).to_string().contains("hunter2"), "{value}");
+        }
+    }
+
+    #[test]
+    fn names_of_fields_have_no_observed_key() {
+        let rules = "{path: /map, extra: drift}, {path: /list, list: map, keys: [id]}, {path: '', extra: drift}";
+        let target = ruled(rules);
+        let object =
+            json!({"metadata": {}, "spec": {"a": 1, "map": {"own": 1}, "list": [{"id": "own", "b": {"c": 1}}]}});
+        let names = |observed: Value| differing_names(&target, Subject::from(&object), &observed);
+        let list = |id: &str, c: i64| json!([{"id": id, "b": {"c": c}}]);
+        for (observed, expected) in [
+            (json!({"a": 1, "map": {"own": 1}, "list": list("own", 1)}), &[][..]),
+            (json!({"a": 2, "map": {"own": 1}, "list": list("own", 1)}), &["/a"]),
+            (json!({"a": 1, "map": {"own": 1, "alice": 1}, "list": list("own", 1)}), &["/map"]),
+            (json!({"a": 1, "map": {"own": 2}, "list": list("own", 1)}), &["/map/own"]),
+            (json!({"a": 1, "map": {"own": 1}, "list": list("own", 2)}), &["/list"]),
+            (json!({"a": 1, "map": {"own": 1}, "list": list("alice", 1)}), &["/list"]),
+            (json!({"a": 1, "map": {"own": 1}, "list": list("own", 1), "alice": 1}), &["/"]),
+        ] {
+            assert_eq!(names(observed.clone()), expected, "{observed}");
         }
     }
 

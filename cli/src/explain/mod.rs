@@ -13,6 +13,7 @@ mod items;
 mod markup;
 mod masker;
 mod polling;
+mod preview;
 mod request_body;
 mod requests;
 mod steps;
@@ -51,11 +52,14 @@ use drift_poller::engine::judgement::rendered::{Rendered, appraise};
 use drift_poller::engine::judgement::total_loss::{all_missing, is_confirmed_loss};
 use drift_poller::engine::judgement::verdict::{Basis, Known, reach_verdict};
 use drift_poller::engine::judgement::without_effect::note_no_effect;
-use facts::{Leases, as_published};
+pub(crate) use facts::Leases;
+use facts::as_published;
 use holds::holds;
 use invalid_answer::describe;
 use masker::Masker;
-use polling::{Polled, outside, poll};
+pub(crate) use polling::WayOut;
+use polling::{Polled, poll};
+pub(crate) use preview::{Preview, preview};
 use requests::asked;
 
 pub use answers::Answer;
@@ -115,6 +119,13 @@ pub(crate) struct ExplainSettings {
     /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: ExplainOutput,
+    #[command(flatten)]
+    polling: PollingSettings,
+}
+
+/// The way out of a command that polls, and the Lease that lists what is held.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PollingSettings {
     /// The folder with projected ServiceAccount tokens, such as those of kubectl create token
     #[arg(long, value_name = "DIRECTORY", default_value = PROJECTED_TOKENS)]
     projected_tokens: PathBuf,
@@ -122,7 +133,7 @@ pub(crate) struct ExplainSettings {
     egress: EgressSettings,
     /// The controller's Lease
     #[arg(long, value_name = "NAME", default_value = CONTROLLER_LEASE, value_parser = parse_lease_name)]
-    controller_lease: String,
+    pub(crate) controller_lease: String,
 }
 
 /// The output format of an explanation.
@@ -227,31 +238,46 @@ async fn explain(
     if settings.show_answer && !matches!(target.read.source, Source::Http(_)) {
         return Err(CommandError::BadUsage("--show-answer shows answers of read.http alone".to_owned()));
     }
-    let rendered = appraise(&target, &object);
-    let current = object.conditions.observed().and_then(CurrentVerdict::read);
-    settings.egress.trust_bundle().map_err(CommandError::BadUsage)?;
-    let out = (&*settings.projected_tokens, settings.egress.proxy());
-    let (outside, exchanges) = Box::pin(outside(session, out, &target)).await?;
-    let polled = Box::pin(poll((&outside, &exchanges), &target, &object, &rendered)).await;
+    let way = WayOut::open(session, &settings.polling, &target).await?;
+    let Looked { polled, verdict, published } = look(&way, &target, &object).await;
     let moved = object.conditions.moved_secrets();
     let view = object.view.open();
-    let credentials = Credentials::of(&target, outside.sender.secrets(), polled.sent.clone());
+    let credentials = Credentials::of(&target, way.outside.sender.secrets(), polled.sent.clone());
     let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
-    let found = compare(&target, subject, polled.observed.clone());
-    let verdict = judge(&target, (&object, &rendered), current.as_ref(), &found.finding);
-    let (poller, controller, warnings) =
-        futures::join!(session.poller_lease(), session.lease(&settings.controller_lease), warnings(client, &object.id));
-    let leases = Leases { poller, controller };
-    let published = as_published(&object, found.published.as_ref());
+    let (leases, warnings) =
+        futures::join!(Leases::read(session, &settings.polling.controller_lease), warnings(client, &object.id));
     let facts = Facts { target: &target, is_deployed, object: &published, verdict: &verdict };
     let follows = (steps(facts), holds(facts, &leases, clock::wall()));
-    let mut causes = outside.troubles.causes(&target.name);
+    let mut causes = way.outside.troubles.causes(&target.name);
     causes.extend(describe(&target, subject, &polled));
     let poll = Poll { causes, ..shown(&target, &polled, subject) };
     let answers = if settings.show_answer { answers(&target, subject, &polled.exchanges) } else { Vec::new() };
     let doubt = leases.holds(clock::wall()).doubt_of(&target.name, &object).filter(|_| is_deployed);
     let explanation = Explanation::new(facts, poll, follows).with_writes(written).with_report(report);
     Ok(explanation.with_doubt(doubt).with_answers(answers).with_warnings(warnings))
+}
+
+/// The result of one poll, judged.
+struct Looked {
+    polled: Polled,
+    verdict: Verdict,
+    /// The object with the fields that the poller would publish.
+    published: LeanObject,
+}
+
+/// Polls an object and judges the result as the poller does.
+async fn look(way: &WayOut, target: &Target, object: &LeanObject) -> Looked {
+    let rendered = appraise(target, object);
+    let polled = Box::pin(poll(way, target, object, &rendered)).await;
+    let moved = object.conditions.moved_secrets();
+    let view = object.view.open();
+    let credentials = Credentials::of(target, way.outside.sender.secrets(), polled.sent.clone());
+    let subject = Subject { object: &view, moved: &moved, credentials: Some(&credentials) };
+    let found = compare(target, subject, polled.observed.clone());
+    let current = object.conditions.observed().and_then(CurrentVerdict::read);
+    let verdict = judge(target, (object, &rendered), current.as_ref(), &found.finding);
+    let published = as_published(object, found.published.as_ref());
+    Looked { polled, verdict, published }
 }
 
 /// Adds the way that needs no cluster.

@@ -1,7 +1,6 @@
 //! The poll of `explain`, made by the poller's code with the rights and the network of the person who runs it.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -11,10 +10,9 @@ use drift_api::secrets::labelled_secrets::{LabelledSecret, LabelledSecrets};
 use drift_kube::resources::ResourceClient;
 use drift_kube::watch::read_secret;
 use drift_language::Target;
-use drift_systems::{
-    Databases, HttpSender, ProgramProxy, ProjectedTokens, RecordedExchange, RecordedExchanges, SentCredentials,
-};
+use drift_systems::{Databases, HttpSender, ProjectedTokens, RecordedExchange, RecordedExchanges, SentCredentials};
 
+use super::PollingSettings;
 use crate::ending::CommandError;
 use crate::targets::session::Session;
 use drift_poller::engine::judgement::finding::{Failure, Finding};
@@ -45,43 +43,53 @@ impl Polled {
     }
 }
 
-/// The way out, with the Secrets that reading needs, and what its sender records.
-///
-/// # Errors
-/// When there is no usable configuration.
-pub(super) async fn outside(
-    session: &Session<'_>,
-    (projected_tokens, proxy): (&Path, Option<ProgramProxy>),
-    target: &Target,
-) -> Result<(Outside, RecordedExchanges), CommandError> {
-    let mut secrets: Vec<(String, LabelledSecret)> = Vec::new();
-    for needed in target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_POLLER) {
-        match read_secret(&session.client, session.home, &needed.name).await {
-            Ok(Some((label, secret))) if label.as_deref() == Some(CREDENTIAL_POLLER) => {
-                secrets.push((needed.name, secret))
+/// The way out of one target's polls, with the Secrets that reading needs.
+pub(crate) struct WayOut {
+    pub(super) outside: Outside,
+    exchanges: RecordedExchanges,
+}
+
+impl WayOut {
+    /// Reads the Secrets of a target.
+    ///
+    /// # Errors
+    /// If there is no usable configuration, or a certificate bundle is bad.
+    pub(crate) async fn open(
+        session: &Session<'_>,
+        settings: &PollingSettings,
+        target: &Target,
+    ) -> Result<Self, CommandError> {
+        settings.egress.trust_bundle().map_err(CommandError::BadUsage)?;
+        let mut secrets: Vec<(String, LabelledSecret)> = Vec::new();
+        for needed in target.needed_secrets().into_iter().filter(|needed| needed.user == CREDENTIAL_POLLER) {
+            match read_secret(&session.client, session.home, &needed.name).await {
+                Ok(Some((label, secret))) if label.as_deref() == Some(CREDENTIAL_POLLER) => {
+                    secrets.push((needed.name, secret))
+                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!("Secret {} cannot be read: {error}", needed.name),
             }
-            Ok(_) => {}
-            Err(error) => tracing::warn!("Secret {} cannot be read: {error}", needed.name),
         }
+        let secrets: Arc<ArcSwap<LabelledSecrets>> = Arc::new(ArcSwap::from_pointee(secrets.into_iter().collect()));
+        let resources =
+            session.cluster.configuration().await.and_then(|config| ResourceClient::of(config, PERSON_MANAGER));
+        let exchanges = RecordedExchanges::default();
+        let projected = ProjectedTokens::new(&settings.projected_tokens);
+        let sender = HttpSender::with_projected(projected, settings.egress.proxy(), secrets.clone(), POLLER_MANAGER);
+        let outside = Outside {
+            sender: sender.recording(exchanges.clone()),
+            databases: Databases::new(secrets, POLLER_MANAGER),
+            resources: resources.map_err(|error| CommandError::BadUsage(error.to_string()))?,
+            gate: Arc::default(),
+            troubles: Arc::new(Troubles::silent()),
+        };
+        Ok(Self { outside, exchanges })
     }
-    let secrets: Arc<ArcSwap<LabelledSecrets>> = Arc::new(ArcSwap::from_pointee(secrets.into_iter().collect()));
-    let resources = session.cluster.configuration().await.and_then(|config| ResourceClient::of(config, PERSON_MANAGER));
-    let exchanges = RecordedExchanges::default();
-    let projected = ProjectedTokens::new(projected_tokens);
-    let sender = HttpSender::with_projected(projected, proxy, secrets.clone(), POLLER_MANAGER);
-    let outside = Outside {
-        sender: sender.recording(exchanges.clone()),
-        databases: Databases::new(secrets, POLLER_MANAGER),
-        resources: resources.map_err(|error| CommandError::BadUsage(error.to_string()))?,
-        gate: Arc::default(),
-        troubles: Arc::new(Troubles::silent()),
-    };
-    Ok((outside, exchanges))
 }
 
 /// One poll, as the poller makes it.
 pub(super) async fn poll(
-    (outside, exchanges): (&Outside, &RecordedExchanges),
+    WayOut { outside, exchanges }: &WayOut,
     target: &Target,
     object: &LeanObject,
     rendered: &Rendered,
@@ -95,7 +103,7 @@ pub(super) async fn poll(
         Ok(result) => (result.read.unwrap_or_else(|postponed| Err(postponed.cause)), result.sent),
         Err(failure) => (Err(failure), SentCredentials::default()),
     };
-    Polled { request: Some(request), observed, sent, exchanges: exchanges.all() }
+    Polled { request: Some(request), observed, sent, exchanges: exchanges.take() }
 }
 
 /// The first request of a poll that nothing rejects.

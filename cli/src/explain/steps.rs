@@ -22,6 +22,27 @@ use drift_poller::engine::object::deletion::{Ending, ending_of};
 /// The steps of the correction that this verdict asks for, or of the deletion that is due; none where the target has none for it.
 #[must_use]
 pub fn steps(facts: Facts<'_>) -> Vec<String> {
+    in_form(facts, Form::Masked)
+}
+
+/// The same without any value: the texts of the target with a sign for each `${…}`. Leaves out skipped steps.
+pub(super) fn outlines(facts: Facts<'_>) -> Vec<String> {
+    in_form(facts, Form::Outline)
+}
+
+/// The amount of detail of a step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// With the masked values.
+    Masked,
+    /// As the target writes it, with a sign for each value.
+    Outline,
+}
+
+/// Stands for a value in an outline.
+const VALUE: &str = "…";
+
+fn in_form(facts: Facts<'_>, form: Form) -> Vec<String> {
     let Facts { target, object, verdict, .. } = facts;
     let is_due = if object.deleting { ending_of(target, object) == Ending::Deleted } else { facts.is_drifted() };
     let Some(destination) = target.correct.destination.as_ref().filter(|_| is_due) else {
@@ -49,7 +70,7 @@ pub fn steps(facts: Facts<'_>) -> Vec<String> {
     };
     // Whether a step is sent follows from what is there, not from what may be shown.
     let real = Variables { object: &whole, desired: unmasked.as_ref(), ..shown };
-    of_destination(destination, action, (target, &object.id.uid), Seen { shown: &shown, real: &real })
+    of_destination(destination, action, (target, &object.id.uid), Seen { shown: &shown, real: &real, form })
 }
 
 fn masked(value: &Value) -> Value {
@@ -61,6 +82,7 @@ fn masked(value: &Value) -> Value {
 struct Seen<'v> {
     shown: &'v Variables<'v>,
     real: &'v Variables<'v>,
+    form: Form,
 }
 
 fn of_destination(
@@ -69,7 +91,8 @@ fn of_destination(
     (target, uid): (&Target, &str),
     seen: Seen<'_>,
 ) -> Vec<String> {
-    let Seen { shown: variables, real } = seen;
+    let Seen { shown: variables, real, form } = seen;
+    let is_outline = form == Form::Outline;
     match destination {
         Destination::Http(http) => {
             let steps: Vec<_> = http.steps.sent_for(action).iter().collect();
@@ -77,22 +100,30 @@ fn of_destination(
             steps.iter().flat_map(|step| of_http(step, &steps, credential.as_deref(), seen)).collect()
         }
         Destination::Sql(sql) => {
-            sql.steps.sent_for(action).iter().map(|statement| of_statement(statement, seen)).collect()
+            sql.steps.sent_for(action).iter().filter_map(|statement| of_statement(statement, seen)).collect()
         }
-        Destination::Ldap(ldap) => ldap.steps.sent_for(action).iter().map(|step| of_change(step, seen)).collect(),
+        Destination::Ldap(ldap) => {
+            ldap.steps.sent_for(action).iter().filter_map(|step| of_change(step, seen)).collect()
+        }
+        Destination::Job(job) if is_outline => job.sent_for(action).iter().map(|_| "a Job".to_owned()).collect(),
         Destination::Job(job) => job.sent_for(action).iter().map(|job| of_job(job, seen)).collect(),
         Destination::Kubernetes(kubernetes) => {
             let Source::Kubernetes(read) = &target.read.source else { return Vec::new() };
             if action == Action::Delete {
-                return vec![deleted_resource(read, seen)];
+                let outline = format!("delete {}", read.kind.name);
+                return vec![if is_outline { outline } else { deleted_resource(read, seen) }];
             }
             let verb = if action == Action::Create { "create" } else { "apply" };
+            if is_outline {
+                return vec![format!("{verb} {}", read.kind.name)];
+            }
             let manifest_of = |variables: &Variables<'_>| {
                 read.render(variables.object).and_then(|resource| kubernetes.render(&resource, uid, variables))
             };
             let line = |manifest| format!("{verb} {}", masked(&manifest));
             vec![manifest_of(variables).map_or_else(|error| unknown(&error, manifest_of(real)), line)]
         }
+        Destination::Nudge(_) if is_outline => vec!["patch the object".to_owned()],
         Destination::Nudge(nudge) => {
             let patch = nudge.render(variables).map(Value::Object);
             vec![patch.map_or_else(
@@ -118,6 +149,13 @@ fn beginning(name: Option<&str>, timeout: Option<Duration>) -> String {
 fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: Seen<'_>) -> Vec<String> {
     let name = beginning(step.name.as_deref(), step.timeout);
     let is_due = step.is_due(seen.real);
+    if seen.form == Form::Outline {
+        let url = Masker::outside().text(&step.request.url.with_placeholder(VALUE));
+        let each = if step.for_each.is_some() { " for each item" } else { "" };
+        let perhaps = if is_due.is_err() { PERHAPS } else { "" };
+        let line = format!("{name}{} {url}{each}{perhaps}", step.request.method);
+        return if is_due == Ok(false) { Vec::new() } else { vec![line] };
+    }
     if is_due == Ok(false) {
         return vec![format!("{name}skipped, since its `when` does not hold")];
     }
@@ -136,11 +174,14 @@ fn of_http(step: &HttpStep, all: &[&HttpStep], credential: Option<&str>, seen: S
     }
     let mut lines = lines_of(seen.shown);
     if let Some(first) = lines.first_mut() {
-        let perhaps = if is_due.is_err() { " (or skipped, by the answers before it)" } else { "" };
+        let perhaps = if is_due.is_err() { PERHAPS } else { "" };
         *first = format!("{name}{first}{perhaps}");
     }
     lines
 }
+
+/// Said of a step whose `when` reads an answer.
+const PERHAPS: &str = " (or skipped, by the answers before it)";
 
 /// The line of a request that contains answers of other steps; `None` if it contains none.
 fn without_answers(step: &HttpStep, all: &[&HttpStep]) -> Option<String> {
@@ -150,26 +191,35 @@ fn without_answers(step: &HttpStep, all: &[&HttpStep]) -> Option<String> {
     (!needed.is_empty()).then(|| format!("{} …: needs the {steps} {}", step.request.method, needed.join(", ")))
 }
 
-fn of_statement(statement: &SqlStatement, seen: Seen<'_>) -> String {
+fn of_statement(statement: &SqlStatement, seen: Seen<'_>) -> Option<String> {
     let name = beginning(statement.name.as_deref(), statement.timeout);
-    if statement.render(seen.real) == Ok(None) {
-        return format!("{name}skipped, since its `when` does not hold");
+    let is_skipped = statement.render(seen.real) == Ok(None);
+    if seen.form == Form::Outline {
+        let text = Masker::outside().text(&statement.with_placeholder(VALUE));
+        return (!is_skipped).then(|| format!("{name}{text}"));
     }
-    match statement.render(seen.shown) {
+    if is_skipped {
+        return Some(format!("{name}skipped, since its `when` does not hold"));
+    }
+    Some(match statement.render(seen.shown) {
         Ok(Some(sql)) => format!("{name}{sql}"),
         Ok(None) => format!("{name}it is sent, and cannot be shown without what is masked here"),
         Err(error) => format!("{name}{}", unknown(&error, statement.render(seen.real))),
-    }
+    })
 }
 
-fn of_change(step: &LdapStep, seen: Seen<'_>) -> String {
+fn of_change(step: &LdapStep, seen: Seen<'_>) -> Option<String> {
     let name = beginning(step.name.as_deref(), None);
-    match (step.render(seen.real), step.render(seen.shown)) {
+    if seen.form == Form::Outline {
+        let is_skipped = step.render(seen.real) == Ok(None);
+        return (!is_skipped).then(|| format!("{name}{} an entry", step.operation()));
+    }
+    Some(match (step.render(seen.real), step.render(seen.shown)) {
         (Ok(None), _) => format!("{name}skipped, since its `when` does not hold or it changes nothing"),
         (_, Ok(Some(change))) => format!("{name}{change}"),
         (_, Ok(None)) => format!("{name}it is sent, and cannot be shown without what is masked here"),
         (real, Err(error)) => format!("{name}{}", unknown(&error, real)),
-    }
+    })
 }
 
 fn of_job(job: &JobTemplate, seen: Seen<'_>) -> String {
@@ -204,13 +254,64 @@ mod tests {
 ";
 
     fn rendered(correct: &str, reason: ObservedReason) -> Vec<String> {
+        in_forms(correct, reason).0
+    }
+
+    /// Masked, and as outlines.
+    fn in_forms(correct: &str, reason: ObservedReason) -> (Vec<String>, Vec<String>) {
         let target = target(&format!(
             "{}{correct}",
             TEXT.trim_end().replace("desired: {a:", "desired: {token: \"${self.spec.a}\", a:")
         ));
         let object = object(&target, "u", &json!({"id": "x", "a": "1"}), &Value::Null);
         let verdict = Verdict { reason, text: "x".into(), tag: Tag::default(), generation: Some(1) };
-        steps(Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict })
+        let facts = Facts { target: &target, is_deployed: true, object: &object, verdict: &verdict };
+        (steps(facts), outlines(facts))
+    }
+
+    #[test]
+    fn an_outline_has_no_value() {
+        let correct = "
+  correct:
+    mode: Correct
+    http:
+      auth: {bearer: {secretRef: {name: w, key: token}}}
+      create: [{method: POST, url: 'https://h/${self.spec.id}?a=${self.spec.a}', body: '${desired}'}]
+      update:
+      - {name: find, method: GET, url: 'https://h/find'}
+      - {method: PUT, url: 'https://h/${steps.find.body.id}', when: '${steps.find.body.ok}', body: '${desired}'}
+      - {method: PUT, url: 'https://h/never', when: \"${self.spec.a == '2'}\", body: '${desired}'}
+      - {method: PUT, url: \"https://h/${item}\", forEach: \"${['x', self.spec.a]}\"}
+";
+        let outline = |correct: &str, reason| in_forms(correct, reason).1;
+        assert_eq!(outline(correct, ObservedReason::NotCreated), ["POST https://h/…?a=…"]);
+        let literal = correct.replace("?a=${self.spec.a}", "?token=hunter2");
+        assert_eq!(outline(&literal, ObservedReason::NotCreated), ["POST (redacted)"]);
+        let updated = [
+            "find: GET https://h/find",
+            "PUT https://h/… (or skipped, by the answers before it)",
+            "PUT https://h/… for each item",
+        ];
+        assert_eq!(outline(correct, ObservedReason::FieldsDiffer), updated);
+        assert!(outline(correct, ObservedReason::InSync).is_empty());
+        let sql = "
+  correct:
+    postgres:
+      connection: {secretRef: {name: db}}
+      update:
+      - ALTER ROLE a CONNECTION LIMIT ${self.spec.a}
+      - {sql: ALTER ROLE b, when: '${false}'}
+";
+        assert_eq!(outline(sql, ObservedReason::FieldsDiffer), ["ALTER ROLE a CONNECTION LIMIT …"]);
+        let ldap = "
+  correct:
+    ldap:
+      secretRef: {name: l}
+      update: [{modify: {dn: 'uid=${self.spec.id}', replace: {mail: ['${self.spec.a}']}}}]
+";
+        assert_eq!(outline(ldap, ObservedReason::FieldsDiffer), ["modify an entry"]);
+        let nudge = "\n  correct: {nudge: {annotations: {example.com/nudged: '${self.spec.a}'}}}\n";
+        assert_eq!(outline(nudge, ObservedReason::FieldsDiffer), ["patch the object"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drift_api::object::LeanObject;
 use drift_language::Target;
 
-use super::known::other_text;
+use super::known::{LiveTargets, other_text};
 use super::{FoundObject, find_object};
 use crate::cluster::{PlaceSettings, TargetsSettings, warn};
 use crate::ending::CommandError;
@@ -36,11 +36,25 @@ impl ActiveObject {
         let session = Session::open(settings).await?;
         let live = session.live_targets().await?;
         let place = (place.namespace(&session.client), name);
-        let FoundObject { target, object, .. } = find_object(&session.client, &live, kind, place).await?;
-        let target = target.into_text().map_err(CommandError::CannotTell)?;
-        ensure_active(&session, &target).await?;
+        let (target, object) = active_object(&session, &live, kind, place).await?;
         Ok(Self { client: session.client, target, object })
     }
+}
+
+/// Finds an object of a kind, by namespace and name, and its target.
+///
+/// # Errors
+/// As [`ActiveObject::find`].
+pub(crate) async fn active_object(
+    session: &Session<'_>,
+    live: &LiveTargets,
+    kind: &str,
+    place: (&str, &str),
+) -> Result<(Arc<Target>, LeanObject), CommandError> {
+    let FoundObject { target, object, .. } = find_object(&session.client, live, kind, place).await?;
+    let target = target.into_text().map_err(CommandError::CannotTell)?;
+    ensure_active(session, &target).await?;
+    Ok((target, object))
 }
 
 /// Fails if the poller uses another text of the target: identity and requests follow from the text.

@@ -113,16 +113,28 @@ pub(crate) struct FoundObject {
 impl FoundObject {
     /// The same with the conditions of its report.
     async fn with_report(self, client: &kube::Client, kind: &ResolvedKind) -> Result<Self, CommandError> {
-        let read = read_report(client, kind, &self.object.id).await;
-        let report = read.map_err(|error| CommandError::CannotTell(error.to_string()))?;
-        let seen = report.as_ref().map(|report| SeenReport::of(LeanObject::prune(report, &report_fields())));
-        let object = self.object.with_report(seen.unwrap_or_else(|| SeenReport::absent(None)));
+        let (object, report) = with_report(client, kind, self.object).await?;
         let is_its = object.report.as_ref().is_some_and(|report| report.about(&object.id.uid).is_some());
         let report = report.filter(|_| is_its).unwrap_or_default();
         let name = report.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
         let written = self.written.with_conditions_in(&report);
         Ok(Self { target: self.target, kind: self.kind, object, report: name, written })
     }
+}
+
+/// An object with the conditions of its DriftReport, and that report.
+///
+/// # Errors
+/// If the report cannot be read.
+pub(crate) async fn with_report(
+    client: &kube::Client,
+    kind: &ResolvedKind,
+    object: LeanObject,
+) -> Result<(LeanObject, Option<Value>), CommandError> {
+    let read = read_report(client, kind, &object.id).await;
+    let report = read.map_err(|error| CommandError::CannotTell(error.to_string()))?;
+    let seen = report.as_ref().map(|report| SeenReport::of(LeanObject::prune(report, &report_fields())));
+    Ok((object.with_report(seen.unwrap_or_else(|| SeenReport::absent(None))), report))
 }
 
 /// The object that a command line names, with the target that selects it and its kind.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use drift_kube::client::KubeconfigSettings;
 use drift_kube::config::{creation_times_of, documents_in, list_config_maps};
 use drift_kube::process::clock;
+use drift_language::Texts;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::core::Resource as _;
 use serde_json::Value;
@@ -84,15 +85,23 @@ impl<'s> Session<'s> {
         }
     }
 
+    /// Returns the known targets, perhaps none, and the texts in their ConfigMaps.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) async fn targets_if_any(&self) -> Result<(LiveTargets, Texts), CommandError> {
+        let (maps, notes) = futures::join!(self.target_maps(), self.notes());
+        let maps = maps?;
+        let (documents, created) = (documents_in(&maps), creation_times_of(&maps));
+        Ok((LiveTargets::of(self.home, (&documents, &created), &notes), documents))
+    }
+
     /// Returns the known targets.
     ///
     /// # Errors
     /// If they cannot be read, or nothing is known of any.
     pub(crate) async fn live_targets(&self) -> Result<LiveTargets, CommandError> {
-        let (maps, notes) = futures::join!(self.target_maps(), self.notes());
-        let maps = maps?;
-        let (documents, created) = (documents_in(&maps), creation_times_of(&maps));
-        let live = LiveTargets::of(self.home, (&documents, &created), &notes);
+        let (live, documents) = self.targets_if_any().await?;
         if live.good.is_empty() && live.by_last_good.is_empty() {
             let is_bare = documents.values().all(BTreeMap::is_empty);
             let hint =

@@ -71,7 +71,7 @@ impl ApprovedCorrection<'_> {
             "target": self.verdict_hash,
             "inputs": hex(&self.inputs.0),
         });
-        hex(&digest(&canonical(&content)))
+        fingerprint(&content)
     }
 
     /// Returns the verdict that the correction follows from. A deletion needs none.
@@ -79,6 +79,12 @@ impl ApprovedCorrection<'_> {
     pub fn verdict<'o>(&self, object: &'o LeanObject) -> Option<&'o Condition> {
         object.conditions.observed().filter(|_| self.action != DELETE)
     }
+}
+
+/// Returns the fingerprint of JSON that an author may try to repeat with other content, as 32 hex digits.
+#[must_use]
+pub fn fingerprint(content: &Value) -> String {
+    hex(&digest(&canonical(content)))
 }
 
 /// Fingerprint of the fields of an object that templates read. It leaves out the annotation that approves and our

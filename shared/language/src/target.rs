@@ -151,6 +151,9 @@ pub struct Target {
     /// Hash of the whole document. Any edit changes it. 16 hex digits.
     #[key(skip)]
     pub document_hash: String,
+    /// Hash of everything that decides what a poll asks, of whom, and with which credential. 32 hex digits.
+    #[key(skip)]
+    pub asking_hash: String,
     /// Hash of the inputs of the requests of `correct`.
     #[key(skip)]
     pub correct_hash: u64,

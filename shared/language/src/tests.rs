@@ -340,6 +340,91 @@ fn hashes_follow_the_meaning() {
     }
 }
 
+/// What a plan of an edited target may ask.
+#[test]
+fn only_harmless_edits_keep_what_is_asked() {
+    const TEXT: &str = r#"
+apiVersion: driftpoller.dev/v1alpha1
+kind: PollTarget
+metadata: {name: t}
+spec:
+  objects: {apiVersion: demo.example/v1, kind: Zone, namespaces: [a]}
+  identity: "${self.spec.zone}/${self.spec.other}"
+  allowHosts: [h.example, evil.example]
+  require: [{that: "${self.spec.host != 'evil'}", else: no}]
+  base: "https://h.example"
+  let: {zone: "${self.spec.zone}"}
+  allowNetworks: [10.0.0.0/8]
+  insecure: false
+  read:
+    http: {url: "/zones/${zone}", auth: {bearer: {secretRef: {name: r, key: token}}}}
+  compare: {desired: {ttl: "${self.spec.ttl}"}}
+  correct:
+    mode: Correct
+    http:
+      auth: {bearer: {secretRef: {name: w, key: token}}}
+      create: [{method: POST, url: "/zones", body: "${desired}"}]
+      update: [{method: PUT, url: "/zones/${zone}", body: "${desired}"}]
+"#;
+    let target = crate::fixtures::target(TEXT);
+    assert_eq!(target.asking_hash.len(), 32);
+    let table = [
+        // Harmless.
+        ("metadata:", "# a comment\nmetadata:", false),
+        ("{name: r, key: token}", "{name: r}", false),
+        ("[{method: POST, url: \"/zones\", body: \"${desired}\"}]", "{method: POST, url: \"/other\"}", false),
+        ("{ttl:", "{other: 1, ttl:", false),
+        ("mode: Correct", "mode: Observe", false),
+        ("mode: Correct", "mode: Approve\n    windows: [{cron: '0 22 * * *', duration: 1h}]", false),
+        ("  compare:", "  interval: 1m\n  timeout: 5s\n  suspend: true\n  confirm: {drift: 2}\n  compare:", false),
+        ("  compare:", "  publish: {seen: \"${observed.x}\"}\n  ready: true\n  compare:", false),
+        // Another system, another credential, other objects, or another guard.
+        ("https://h.example", "https://evil.example", true),
+        ("https://h.example\"", "https://h.example:444\"", true),
+        ("\"/zones/${zone}\", auth", "\"/users\", auth", true),
+        ("{zone: \"${self.spec.zone}\"}", "{zone: \"${self.spec.other}\"}", true),
+        ("{name: r,", "{name: root,", true),
+        ("{name: w,", "{name: root,", true),
+        ("evil.example]", "evil.example, c.example]", true),
+        ("[10.0.0.0/8]", "[0.0.0.0/0]", true),
+        ("insecure: false", "insecure: true", true),
+        ("{that: \"${self.spec.host != 'evil'}\", else: no}", "{that: \"${true}\", else: no}", true),
+        ("namespaces: [a]", "namespaces: [a, kube-system]", true),
+        ("namespaces: [a]", "namespaces: [a], labelSelector: x=y", true),
+        ("${self.spec.zone}/", "${self.spec.zone}-", true),
+        ("  compare:", "  suspendWhen: \"${false}\"\n  compare:", true),
+        ("  compare:", "  objectMay: [interval]\n  compare:", true),
+        ("  compare:", "  scope: other\n  compare:", true),
+        ("auth: {bearer: {secretRef: {name: r, key: token}}}", "proxy: {url: 'http://evil.example'}", true),
+        ("    http: {url", "    limits: {perSecond: 1}\n    http: {url", true),
+        ("{url: \"/zones/${zone}\", auth", "{url: \"/zones/${zone}\", method: POST, body: {a: 1}, auth", true),
+        (
+            "{url: \"/zones/${zone}\", auth",
+            "{url: \"/zones/${zone}\", tls: {caSecretRef: {name: c, key: k}}, auth",
+            true,
+        ),
+    ];
+    for (old, new, moves) in table {
+        assert!(TEXT.contains(old), "{old}");
+        let edited = TEXT.replacen(old, new, 1);
+        match crate::fixtures::parsed(&edited) {
+            Ok(edited) => assert_eq!(edited.asking_hash != target.asking_hash, moves, "{new}"),
+            Err(problems) => panic!("{new}: {problems:#?}"),
+        }
+    }
+    let other = "{postgres: {connection: {secretRef: {name: r}}, query: \"SELECT ttl FROM zones WHERE id = ${zone}\"}}";
+    let sql = |query: &str| {
+        let start = TEXT.find("  read:").unwrap();
+        let text = format!("{}  read: {query}\n  compare: {{desired: {{ttl: 1}}}}\n", &TEXT[..start]);
+        crate::fixtures::target(&text.replace("  base: \"https://h.example\"\n", "")).asking_hash
+    };
+    assert_ne!(sql(other), sql(&other.replace("zones", "users")));
+    let bare = TEXT.split("  correct:").next().unwrap();
+    let nudged =
+        format!("{bare}  correct: {{mode: Correct, nudge: {{annotations: {{a/b: \"${{self.spec.ttl}}\"}}}}}}\n");
+    assert_eq!(crate::fixtures::target(bare).asking_hash, crate::fixtures::target(&nudged).asking_hash);
+}
+
 /// Edits of [`PROXIES`], each with all of its messages.
 #[test]
 fn a_credential_goes_unencrypted_only_where_said() {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::correct::WHEN_KEYS;
+use crate::systems::steps::ACTIONS;
 use crate::yaml::Node;
 use drift_api::condition::canonical;
 
@@ -47,6 +48,38 @@ pub(crate) fn verdict_hash(spec: &Node, wanted: &[&str]) -> String {
     hash(&Value::Object(sections))
 }
 
+/// Bytes kept of [`asking_hash`]. With 8 bytes an author could find a harmless and a harmful document of one hash in
+/// 2^32 tries, have the harmless one applied, and propose the other. With 16 bytes that takes 2^64 tries.
+const ASKING_BYTES: usize = 16;
+
+/// The sections that neither choose what a read asks nor where a credential goes.
+const UNASKED_SECTIONS: &[&str] =
+    &["compare", "confirm", "hints", "interval", "publish", "ready", "suspend", "timeout"];
+
+/// Fingerprint of everything that decides what a poll asks, of whom, and with which credential. `correct` counts with
+/// its connection. A key that is not known to be harmless counts.
+pub(crate) fn asking_hash(spec: &Node) -> String {
+    let mut asking = spec.to_json();
+    if let Some(fields) = asking.as_object_mut() {
+        fields.retain(|field, _| !UNASKED_SECTIONS.contains(&field.as_str()));
+        let connection = fields.remove("correct").and_then(connection_of);
+        fields.extend(connection.map(|connection| ("correct".to_owned(), connection)));
+    }
+    hex(&asking, ASKING_BYTES)
+}
+
+/// Returns `correct` without its requests, and without the keys that control when they start.
+fn connection_of(mut correct: Value) -> Option<Value> {
+    let fields = correct.as_object_mut()?;
+    // A nudge patches the object itself.
+    fields.retain(|field, _| field != "nudge" && !WHEN_KEYS.contains(&field.as_str()));
+    for section in fields.values_mut().filter_map(Value::as_object_mut) {
+        section.retain(|key, _| key != "manifest" && !ACTIONS.contains(&key.as_str()));
+    }
+    fields.retain(|_, section| section.as_object().is_none_or(|section| !section.is_empty()));
+    (!fields.is_empty()).then_some(correct)
+}
+
 /// Fingerprint of the content of the requests of `correct`. Two targets with one fingerprint send the same requests.
 pub(crate) fn correct_hash(spec: &Node) -> u64 {
     let mut correct = spec.get("correct").map_or(Value::Null, Node::to_json);
@@ -72,6 +105,10 @@ fn forget_waiting(section: &mut Value) {
 }
 
 fn hash(value: &Value) -> String {
+    hex(value, HASH_BYTES)
+}
+
+fn hex(value: &Value, bytes: usize) -> String {
     let digest = Sha256::digest(canonical(value).as_bytes());
-    digest[..HASH_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+    digest.iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -6,7 +6,7 @@ use crate::checks::identity_notation::warn_of_notations;
 use crate::checks::indentation::too_deep;
 use crate::checks::secret_use::check_secrets;
 use crate::correct::{Correct, check_replacement};
-use crate::document::hash::{correct_hash, document_hash, verdict_hash};
+use crate::document::hash::{asking_hash, correct_hash, document_hash, verdict_hash};
 use crate::document::short_forms::expand;
 use crate::hints::check_watch;
 use crate::read::Read;
@@ -202,6 +202,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     (target.poll_fields, target.all_fields) = (poll_fields, all_fields);
     target.verdict_hash = verdict_hash(spec, &wanted);
     target.document_hash = document_hash(root);
+    target.asking_hash = asking_hash(spec);
     target.correct_hash = correct_hash(spec);
     check_addressing(reader, spec, &target);
     warn_of_notations(reader, spec, &target);

@@ -169,7 +169,8 @@ impl UrlTemplate {
     }
 
     /// Returns the URL with the same text for each value.
-    pub(crate) fn with_placeholder(&self, placeholder: &str) -> String {
+    #[must_use]
+    pub fn with_placeholder(&self, placeholder: &str) -> String {
         self.with_values(placeholder, placeholder)
     }
 

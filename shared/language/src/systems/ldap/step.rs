@@ -92,6 +92,16 @@ fn make_modify(written: WrittenModify, _: &mut Reader<'_>, _: &Fields<'_>, _: Sc
 }
 
 impl LdapStep {
+    /// Returns the name of its operation.
+    #[must_use]
+    pub const fn operation(&self) -> &'static str {
+        match self.work {
+            Work::Add(_) => "add",
+            Work::Modify(_) => "modify",
+            Work::Delete(_) => "delete",
+        }
+    }
+
     /// Renders the change. `None` if the step is skipped, or has nothing to change.
     ///
     /// # Errors

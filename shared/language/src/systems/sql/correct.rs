@@ -58,6 +58,12 @@ pub struct SqlStatement {
 }
 
 impl SqlStatement {
+    /// Returns the statement with the same text for each value.
+    #[must_use]
+    pub fn with_placeholder(&self, placeholder: &str) -> String {
+        self.sql.with_placeholder(placeholder)
+    }
+
     /// Renders the text to send. `None` if it is skipped.
     ///
     /// # Errors

@@ -66,6 +66,11 @@ impl SqlTemplate {
         if errors.is_empty() { Ok(Self { dialect, site: site.clone(), parts: Parts(parts) }) } else { Err(errors) }
     }
 
+    /// Returns the statement with the same text for each value.
+    pub(crate) fn with_placeholder(&self, placeholder: &str) -> String {
+        self.parts.with_values(|_| placeholder)
+    }
+
     /// Returns true if it begins, after comments, with one of these words in any case.
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         let Some(Part::Text(text)) = self.parts.0.first() else { return false };

@@ -20,10 +20,10 @@ pub struct RecordedExchange {
 pub struct RecordedExchanges(Arc<Mutex<Vec<RecordedExchange>>>);
 
 impl RecordedExchanges {
-    /// Returns all exchanges so far.
+    /// Takes the exchanges since the last call.
     #[must_use]
-    pub fn all(&self) -> Vec<RecordedExchange> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn take(&self) -> Vec<RecordedExchange> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(in crate::http) fn begin(&self, request: &HttpRequest) {
