@@ -199,7 +199,8 @@ impl Shared {
             progress.note_secrets(&secrets);
         }
         let clients = self.clients.clients(request, options, &secrets)?;
-        let build = || Ok::<_, HttpFailure>(outgoing(request, credential(request, options, token, &secrets)?));
+        let placed = auth::field::placed(request, options.auth, token, &secrets)?;
+        let build = || Ok::<_, HttpFailure>(outgoing(&placed, credential(request, options, token, &secrets)?));
         let (first, has_opened) = noting_opened(clients.reusing.execute(build()?)).await;
         let answer = match first {
             Err(error) if may_be_sent_again(&error, has_opened, &request.method) => {

@@ -169,6 +169,7 @@ impl WrittenCorrect {
     fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<HttpCorrect> {
         let Self { auth, tls, proxy, limited_when, steps } = self;
         Proxy::check(reader, fields, auth.as_ref(), steps.iter().map(|step| &step.request))?;
+        Auth::check_bodies(reader, fields, auth.as_ref(), steps.iter().map(|step| &step.request))?;
         match fields.get("tls") {
             Some(tls) if !steps.iter().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: no URL is https", fields.place("tls")))

@@ -234,6 +234,7 @@ impl WrittenRead {
         read.sees_headers = expressions_of(|visit| read.visit_parts(visit), |_| true).reads(HEADERS);
         let requests = read.steps().map(|step| &step.request);
         Proxy::check(reader, fields, read.auth.as_ref(), requests)?;
+        Auth::check_bodies(reader, fields, read.auth.as_ref(), read.steps().map(|step| &step.request))?;
         match fields.get("tls") {
             Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: the URL is not https", fields.place("tls")))

@@ -8,6 +8,7 @@ mod challenge;
 mod child;
 mod client_certificate;
 mod dialling;
+mod fields;
 mod guards;
 mod http2;
 mod memory;

@@ -35,7 +35,7 @@ fn store() -> Arc<ArcSwap<LabelledSecrets>> {
 /// The `auth` of a document.
 pub(super) fn auth(text: &str) -> Auth {
     let document = format!(
-        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {{http: {{url: 'https://h.example', auth: {text}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {{http: {{method: POST, url: 'https://h.example', body: {{}}, auth: {text}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
     );
     let Source::Http(read) = &target(&document).read.source else { panic!("another source") };
     read.auth.clone().unwrap()

@@ -1,6 +1,7 @@
 //! The Secrets and credentials that requests need, with their keys and destination hosts.
 
 use super::aws_sig_v4::AwsKeys;
+use super::field::{AuthField, CredentialPlace};
 use super::oauth2::Grant;
 use super::{Auth, AuthHeader};
 use crate::systems::http::proxy::Proxy;
@@ -28,9 +29,10 @@ pub(crate) fn needed_secrets<'r>(
     }
     let Some(auth) = auth else { return needed };
     let (secret, goes_to_host) = match auth {
-        Auth::Bearer(key) | Auth::Header(AuthHeader { value: key, .. }) => {
-            (NeededSecret::with_keys(user, &key.name, &[&key.key]), true)
-        }
+        Auth::Bearer(key)
+        | Auth::Header(AuthHeader { value: key, .. })
+        | Auth::Query(AuthField { value: key, .. })
+        | Auth::Body(AuthField { value: key, .. }) => (NeededSecret::with_keys(user, &key.name, &[&key.key]), true),
         Auth::Basic { secret } => (NeededSecret::with_keys(user, secret, &["username", "password"]), true),
         Auth::AwsSigV4(signed) => match &signed.keys {
             AwsKeys::Secret(secret) => {
@@ -82,7 +84,13 @@ pub(crate) fn credentials(auth: Option<&Auth>, tls: Option<&Tls>, proxy: Option<
 
 fn credentials_of(auth: &Auth) -> Vec<Credential> {
     let (secret, key) = match auth {
-        Auth::Bearer(key) | Auth::Header(AuthHeader { value: key, .. }) => return vec![Credential::Key(key.clone())],
+        Auth::Bearer(key) | Auth::Header(AuthHeader { value: key, .. }) | Auth::Body(AuthField { value: key, .. }) => {
+            return vec![Credential::Key(key.clone())];
+        }
+        Auth::Query(AuthField { place, value }) => {
+            let parameters = (*place == CredentialPlace::Query(None)).then(|| Credential::Parameters(value.clone()));
+            return std::iter::once(Credential::Key(value.clone())).chain(parameters).collect();
+        }
         Auth::Basic { secret } => (Some(secret), PASSWORD),
         Auth::AwsSigV4(signed) => match &signed.keys {
             AwsKeys::Secret(secret) => {
