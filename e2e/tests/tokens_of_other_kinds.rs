@@ -52,6 +52,12 @@ fn kinds(identity: &Outside) -> Result<Vec<Kind>> {
             sent: given(),
         },
         Kind {
+            auth: oauth2(json!({"clientId": "app", "serviceAccountToken": {"name": "outside"}})),
+            secret: None,
+            asked: Some("client-assertion-type%3Ajwt-bearer&client_assertion=projected-canary"),
+            sent: given(),
+        },
+        Kind {
             auth: oauth2(json!({"grant": "jwtBearer", "issuer": "me", "secretRef": {"name": "reader"}})),
             secret: Some(json!({"privateKey": pem})),
             asked: Some("&assertion=ey"),
@@ -157,8 +163,8 @@ async fn each_kind_of_token_reads_and_is_never_shown() -> Result<()> {
             world.wait_for_verdict("web", "False", "InSync").await.with_context(|| auth.to_string())?;
             if secret.is_some() {
                 let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
-                let explained = world.run_command(&[&["explain", "proxy/web", "--show-answer"], &place[..]].concat());
-                let explained = explained.await?.output;
+                let command = [&["explain", "proxy/web", "--show-answer"], &place[..]].concat();
+                let explained = world.run_command(&command).await?.output;
                 let is_named = explained.contains("by Secret reader") && !explained.contains("canary-7d21e0aa");
                 ensure!(is_named, "{auth}: {explained}");
             }

@@ -115,8 +115,8 @@ pub(super) fn credential(auth: Option<&Auth>) -> Option<String> {
             AwsKeys::Role(role) => return by_projected("a signature of a role", &role.token),
         },
         Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
-            (Grant::TokenExchange { subject, .. }, _) => {
-                return by_projected("a token of an identity server", subject);
+            (Grant::TokenExchange { subject: token, .. } | Grant::ClientAssertion { token, .. }, _) => {
+                return by_projected("a token of an identity server", token);
             }
             (_, secret) => ("a token of an identity server", secret.as_ref()?),
         },

@@ -212,7 +212,7 @@ impl Shared {
         progress.note_answered();
         let bounds = Bounds { max_bytes: options.max_bytes, memory: &self.memory, request, progress };
         let reply = reply::read(response, request.method != Method::HEAD, bounds).await;
-        Ok(count_as_denied(reply, options.auth))
+        Ok(count_as_denied(reply, options.auth, options.unauthorized_when))
     }
 }
 

@@ -65,7 +65,15 @@ fn get(url: &str) -> HttpRequest {
 }
 
 fn plain() -> HttpOptions<'static> {
-    HttpOptions { auth: None, tls: None, proxy: None, has_open_host: false, allow_networks: &[], max_bytes: ROOMY }
+    HttpOptions {
+        auth: None,
+        unauthorized_when: None,
+        tls: None,
+        proxy: None,
+        has_open_host: false,
+        allow_networks: &[],
+        max_bytes: ROOMY,
+    }
 }
 
 async fn send(sender: &HttpSender, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HttpReply, HttpFailure> {

@@ -164,6 +164,24 @@ async fn a_projected_token_is_exchanged_until_it_is_renewed() {
 }
 
 #[tokio::test]
+async fn a_projected_token_proves_the_client() {
+    let answer = r#"{"access_token": "given", "token_type": "Bearer"}"#;
+    let (folder, identity, api) =
+        (projected("pro.jec.ted\n"), Server::answering(ok(answer)).await, Server::answering(ok("{}")).await);
+    let url = identity.url("/token");
+    let auth = auth(&format!(
+        "{{oauth2: {{tokenUrl: '{url}', clientId: app, serviceAccountToken: {{name: api}}, scopes: [a/.default]}}}}"
+    ));
+    assert_eq!(status(&sender(&folder, store()), &api, &auth).await, Ok(200));
+    assert_eq!(sent_header(&api.requests().concat(), "authorization"), Some("Bearer given"));
+    let asked = identity.requests().concat();
+    let form = "\r\n\r\ngrant_type=client_credentials&client_id=app\
+                &client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer\
+                &client_assertion=pro.jec.ted&scope=a%2F.default";
+    assert!(asked.ends_with(form) && sent_header(&asked, "authorization").is_none(), "{asked}");
+}
+
+#[tokio::test]
 async fn a_json_log_in_gives_the_token_of_a_header() {
     let created = "HTTP/1.1 201 Created\r\nx-subject-token: gA-N\r\ncontent-length: 2\r\n\r\n{}";
     let (identity, api) = (counting(created).await, Server::answering(ok("{}")).await);

@@ -41,7 +41,7 @@ pub(crate) fn needed_secrets<'r>(
             AwsKeys::Role(_) => return needed,
         },
         Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
-            (_, None) => return needed,
+            (_, None) | (Grant::ClientAssertion { .. }, _) => return needed,
             (Grant::ClientCredentials, Some(secret)) => {
                 (NeededSecret::with_keys(user, secret, &["clientId", CLIENT_SECRET]), false)
             }
@@ -99,7 +99,9 @@ fn credentials_of(auth: &Auth) -> Vec<Credential> {
             AwsKeys::Role(_) => return Vec::new(),
         },
         Auth::OAuth2(oauth2) => match oauth2.grant {
-            Grant::ClientCredentials | Grant::TokenExchange { .. } => (oauth2.secret.as_ref(), CLIENT_SECRET),
+            Grant::ClientCredentials | Grant::ClientAssertion { .. } | Grant::TokenExchange { .. } => {
+                (oauth2.secret.as_ref(), CLIENT_SECRET)
+            }
             Grant::Password => (oauth2.secret.as_ref(), PASSWORD),
             Grant::JwtBearer(_) => (oauth2.secret.as_ref(), SIGNING_KEY),
         },
