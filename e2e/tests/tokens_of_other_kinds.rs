@@ -1,5 +1,5 @@
-//! Reads with projected tokens, exchanged tokens, signed assertions and log-ins. A refused credential is Unknown and
-//! never drift, and no token is shown.
+//! Reads with projected tokens, exchanged tokens, signed assertions and log-ins, and with credentials in the query or
+//! the body. A refused credential is Unknown and never drift, and no token is shown.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ struct Kind {
     secret: Option<Value>,
     /// Part of the body with which the token server is asked.
     asked: Option<&'static str>,
-    /// The header that the external system receives, and its value.
+    /// The header, parameter (`?key`) or field of the body (`/auth`) that the external system receives, and its value.
     sent: (&'static str, String),
 }
 
@@ -52,6 +52,12 @@ fn kinds(identity: &Outside) -> Result<Vec<Kind>> {
             sent: given(),
         },
         Kind {
+            auth: oauth2(json!({"clientId": "app", "serviceAccountToken": {"name": "outside"}})),
+            secret: None,
+            asked: Some("client-assertion-type%3Ajwt-bearer&client_assertion=projected-canary"),
+            sent: given(),
+        },
+        Kind {
             auth: oauth2(json!({"grant": "jwtBearer", "issuer": "me", "secretRef": {"name": "reader"}})),
             secret: Some(json!({"privateKey": pem})),
             asked: Some("&assertion=ey"),
@@ -63,6 +69,31 @@ fn kinds(identity: &Outside) -> Result<Vec<Kind>> {
             secret: Some(json!({"username": "me", "password": format!("password-{CANARY}")})),
             asked: Some("\"password\":\"password-canary"),
             sent: ("x-auth-token", format!("subject-{CANARY}")),
+        },
+        Kind {
+            auth: json!({"login": {"request": {"url": url, "body": body}, "token": {"header": "X-Subject-Token"},
+                "send": {"body": "/auth"}, "secretRef": {"name": "reader"}}}),
+            secret: Some(json!({"username": "me", "password": format!("password-{CANARY}")})),
+            asked: Some("\"password\":\"password-canary"),
+            sent: ("/auth", format!("subject-{CANARY}")),
+        },
+        Kind {
+            auth: json!({"body": {"pointer": "/auth", "secretRef": {"name": "reader"}}}),
+            secret: Some(json!({"token": format!("own-{CANARY}")})),
+            asked: None,
+            sent: ("/auth", format!("own-{CANARY}")),
+        },
+        Kind {
+            auth: json!({"query": {"name": "key", "secretRef": {"name": "reader"}}}),
+            secret: Some(json!({"token": format!("own-{CANARY}")})),
+            asked: None,
+            sent: ("?key", format!("own-{CANARY}")),
+        },
+        Kind {
+            auth: json!({"query": {"secretRef": {"name": "reader"}}}),
+            secret: Some(json!({"token": format!("sv=1&sig=signed-{CANARY}")})),
+            asked: None,
+            sent: ("?sig", format!("signed-{CANARY}")),
         },
     ])
 }
@@ -84,9 +115,14 @@ fn gives_tokens(identity: &Outside) {
     identity.on("POST", "/token", answer);
 }
 
-/// Answers only requests with this header.
-fn guard(outside: &Outside, (name, value): (&'static str, String)) {
-    outside.choose(move |request: &Request| (request.header(name) != Some(&value)).then(|| Answer::status(401)));
+/// Answers only requests with this credential.
+fn guard(outside: &Outside, (place, value): (&'static str, String)) {
+    let is_sent = move |request: &Request| match place.split_at(1) {
+        ("?", name) => request.path.contains(&format!("{name}={value}")),
+        ("/", name) => request.json().is_ok_and(|body| body[name] == *value && body["method"] == "get"),
+        _ => request.header(place) == Some(&value),
+    };
+    outside.choose(move |request| (!is_sent(request)).then(|| Answer::status(401)));
 }
 
 async fn ensure_shown_nowhere(world: &World, poller: &Program) -> Result<()> {
@@ -116,18 +152,29 @@ async fn each_kind_of_token_reads_and_is_never_shown() -> Result<()> {
             if let Some(data) = &secret {
                 world.apply_credential("reader", "poller", data.clone()).await?;
             }
-            outside.on("GET", "/proxies/*", Answer::json(200, &observed("127.0.0.1:2")));
+            outside.on("*", "/proxies/*", Answer::json(200, &observed("127.0.0.1:2")));
             guard(&outside, sent.clone());
-            let target = Target::shipped(world, outside.url())?.with("/spec/read/http/auth", auth.clone());
+            let mut target = Target::shipped(world, outside.url())?.with("/spec/read/http/auth", auth.clone());
+            if sent.0.starts_with('/') {
+                let rpc = target.with("/spec/read/http/method", json!("POST"));
+                target = rpc.with("/spec/read/http/body", json!({"method": "get"}));
+            }
             world.apply_target(&target).await?;
             world.wait_for_verdict("web", "False", "InSync").await.with_context(|| auth.to_string())?;
+            if secret.is_some() {
+                let place = ["-n", world.objects_namespace(), "--targets-namespace", world.programs_namespace()];
+                let command = [&["explain", "proxy/web", "--show-answer"], &place[..]].concat();
+                let explained = world.run_command(&command).await?.output;
+                let is_named = explained.contains("by Secret reader") && !explained.contains("canary-7d21e0aa");
+                ensure!(is_named, "{auth}: {explained}");
+            }
             let requests = identity.requests();
             let is_asked =
                 |request: &Request| asked.is_some_and(|part| String::from_utf8_lossy(&request.body).contains(part));
             ensure!(requests.iter().all(is_asked) && asked.is_none() == requests.is_empty(), "{auth}: {requests:?}");
 
             // The answer repeats the token.
-            outside.on("GET", "/proxies/*", Answer::json(200, &observed(&format!("for {}", sent.1))));
+            outside.on("*", "/proxies/*", Answer::json(200, &observed(&format!("for {}", sent.1))));
             let is_drift =
                 |object: &Value| condition(object, "driftObserved").is_some_and(|found| found["status"] == "True");
             world.wait_for_proxy("web", "drift", is_drift).await?;
@@ -137,7 +184,8 @@ async fn each_kind_of_token_reads_and_is_never_shown() -> Result<()> {
             identity.on("POST", "/token", Answer::status(401));
             if secret.is_some() {
                 let pem = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?.serialize_pem();
-                let data = json!({"privateKey": pem, "username": "me", "password": format!("wrong-{CANARY}")});
+                let wrong = format!("wrong-{CANARY}");
+                let data = json!({"privateKey": pem, "username": "me", "password": wrong, "token": wrong});
                 world.apply_credential("reader", "poller", data).await?;
             }
             let reason = if secret.is_some() { "Unauthorized" } else { "CredentialUnusable" };

@@ -1,5 +1,6 @@
 //! APIs that are not REST: every request is a POST to one path, answers are XML, and throttling is a 400.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -188,6 +189,76 @@ async fn a_throttled_correction_is_no_refusal() -> Result<()> {
                 "throttling was taken for a refusal: {failed:?}"
             );
         }
+        Ok(())
+    })
+    .await
+}
+
+/// A target of a JSON-RPC server that takes the token of a log-in in the body, and refuses it with status 200.
+fn rpc_target(world: &World, outside: &Outside) -> Result<Target> {
+    let log_in = json!({"method": "login", "password": "${secret.password}"});
+    let by = |name: &str| {
+        json!({"login": {"request": {"url": outside.url(), "body": log_in}, "token": {"pointer": "/result"},
+            "send": {"body": "/auth"}, "secretRef": {"name": name}}})
+    };
+    let refused = "${response.body.error.code == -32602}";
+    let step = |method: &str, params: Value| {
+        let body = json!({"method": method, "params": params});
+        json!([{"method": "POST", "url": outside.url(), "body": body, "refusedWhen": "${has(response.body.error)}"}])
+    };
+    let put = step("put", json!({"upstream": "${desired.upstream}"}));
+    let read = json!({
+        "method": "POST", "url": outside.url(), "auth": by("reader"), "body": {"method": "get"},
+        "unauthorizedWhen": refused,
+        "absentWhen": "${has(response.body.result) && response.body.result == null}",
+        "observed": {"upstream": "${response.body.result.upstream}"},
+    });
+    let correct = json!({"auth": by("writer"), "unauthorizedWhen": refused, "create": put,
+        "update": put, "delete": step("delete", json!({"name": "${self.metadata.name}"}))});
+    let target = Target::shipped(world, outside.url())?.with("/spec/interval", json!("2s"));
+    let target = target.with("/spec/compare", json!({"desired": {"upstream": "${self.spec.upstream}"}}));
+    Ok(target.with("/spec/read/http", read).with("/spec/correct/http", correct))
+}
+
+#[tokio::test]
+async fn a_refusal_in_a_body_replaces_the_token() -> Result<()> {
+    World::run("forgotten sessions", async |world| {
+        let (outside, proxies, session) =
+            (world.start_outside().await?, Proxies::default(), Arc::new(AtomicUsize::new(1)));
+        let (served, current) = (proxies.clone(), session.clone());
+        outside.choose(move |request| {
+            let (body, token) = (request.json().ok()?, format!("session-{}", current.load(Ordering::SeqCst)));
+            match body["method"].as_str()? {
+                "login" => return Some(Answer::json(200, &json!({"result": token}))),
+                _ if body["auth"] != *token => return Some(Answer::json(200, &json!({"error": {"code": -32602}}))),
+                "put" => served.set(body["params"]["upstream"].as_str()),
+                "delete" => served.set(None),
+                _ => {}
+            }
+            let result = served.get().map(|upstream| json!({"upstream": upstream}));
+            Some(Answer::json(200, &json!({"result": result})))
+        });
+        for (name, user) in [("reader", "poller"), ("writer", "controller")] {
+            world.apply_credential(name, user, json!({"password": "canary"})).await?;
+        }
+        world.apply_target(&rpc_target(world, &outside)?).await?;
+        world.start_both().await?;
+        world.create_proxy("web", spec()).await?;
+        world.wait_until_healed_by("web", 1).await?;
+
+        // The server forgets all sessions: both programs log in again, and no verdict changes because of it.
+        let history = world.watch_object("web").await?;
+        session.fetch_add(1, Ordering::SeqCst);
+        proxies.set(Some("127.0.0.1:9"));
+        world.wait_until_healed_by("web", 2).await?;
+        let transitions = history.transitions("driftObserved").await?;
+        ensure!(transitions.iter().all(|verdict| !verdict.contains("Unauthorized")), "{transitions:?}");
+        ensure!(proxies.get().as_deref() == Some("127.0.0.1:2"), "{:?}", proxies.get());
+
+        // Again too soon for another log-in.
+        session.fetch_add(1, Ordering::SeqCst);
+        let object = world.wait_for_verdict("web", "Unknown", "Unauthorized").await?;
+        ensure!(!object.to_string().contains("session-"), "{object}");
         Ok(())
     })
     .await

@@ -111,7 +111,9 @@ fn try_answers(
     let limited = |(position, reply): (usize, &HttpReply)| {
         // All pages of a collection are answers to its one step.
         let step = read.steps().nth(position).unwrap_or(&read.first);
-        let reply = count_as_denied(reply.clone(), read.auth.as_ref().map(|auths| &**auths.any()));
+        let unauthorized = read.unauthorized_when.as_ref().map(|rule| (rule, &step.format));
+        let auth = read.auth.as_ref().map(|auths| &**auths.any());
+        let reply = count_as_denied(reply.clone(), auth, unauthorized);
         count_as_limited(reply, read.limited_when.as_ref(), &step.format)
     };
     let answers: &[HttpReply] = &answers.iter().enumerate().map(limited).collect::<Vec<_>>();

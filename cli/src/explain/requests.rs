@@ -107,13 +107,15 @@ pub(super) fn credential(auth: Option<&Auth>) -> Option<String> {
         Auth::Bearer(key) => ("a bearer token", &key.name),
         Auth::Basic { secret } => ("user name and password", secret),
         Auth::Header(header) => ("a header", &header.value.name),
+        Auth::Query(field) => ("a parameter of the query", &field.value.name),
+        Auth::Body(field) => ("a field of the body", &field.value.name),
         Auth::AwsSigV4(signed) => match &signed.keys {
             AwsKeys::Secret(secret) => ("a signature", secret),
             AwsKeys::Role(role) => return by_projected("a signature of a role", &role.token),
         },
         Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
-            (Grant::TokenExchange { subject, .. }, _) => {
-                return by_projected("a token of an identity server", subject);
+            (Grant::TokenExchange { subject: token, .. } | Grant::ClientAssertion { token, .. }, _) => {
+                return by_projected("a token of an identity server", token);
             }
             (_, secret) => ("a token of an identity server", secret.as_ref()?),
         },

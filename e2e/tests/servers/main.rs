@@ -7,6 +7,7 @@
 mod adapter;
 mod aws;
 mod aws_xml;
+mod azure;
 mod backup_job;
 mod browser;
 mod caddy;

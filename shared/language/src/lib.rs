@@ -58,6 +58,7 @@ pub use systems::actions::{Action, ActionSteps, Actions};
 pub use systems::by_namespace::{ByNamespace, CredentialList};
 pub use systems::http::auth::aws_sig_v4::{AwsKeys, AwsRole, AwsSigV4};
 pub use systems::http::auth::challenge::Challenge;
+pub use systems::http::auth::field::{AuthField, CredentialPlace};
 pub use systems::http::auth::jwt_claims::JwtClaims;
 pub use systems::http::auth::login::{Login, LoginBody, TokenPlace};
 pub use systems::http::auth::oauth2::{Grant, OAuth2};

@@ -17,10 +17,11 @@ use crate::engine::rendering::Reply;
 /// Read limit of a response, equal to the default limit of a read. Of a larger response, only the status counts.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
-/// Returns the options of one of the target's requests.
+/// Returns the options of one of the target's requests, without the rule about its response.
 pub(super) fn options<'a>(target: &'a Target, http: &'a HttpCorrect, request: &'a HttpRequest) -> HttpOptions<'a> {
     HttpOptions {
         auth: request.auth.as_deref(),
+        unauthorized_when: None,
         tls: http.tls.as_ref(),
         proxy: http.proxy.as_ref(),
         has_open_host: http.has_open_host(),
@@ -39,7 +40,9 @@ pub(super) async fn send(
     let Some(Destination::Http(http)) = &target.correct.destination else { return Event::NotSent };
     let host = request.host();
     let Some(place) = context.take_place(&host).await else { return Event::NotSent };
-    let (progress, options) = (ExchangeProgress::default(), options(target, http, request));
+    let unauthorized_when = http.unauthorized_when.as_ref().map(|rule| (rule, format));
+    let options = HttpOptions { unauthorized_when, ..options(target, http, request) };
+    let progress = ExchangeProgress::default();
     let answer = {
         let sending = pin!(context.sender.sender.send(request, &options, &progress));
         context.sender.while_leading(before_deadline(deadline, &progress, sending)).await

@@ -113,6 +113,14 @@ pub enum CredentialError {
         /// The host and port of the request.
         host: String,
     },
+    /// The body of the request has no field or item there.
+    #[error("the body has no place {pointer} for the credential of Secret {name}")]
+    NoPlace {
+        /// The Secret's name.
+        name: String,
+        /// The JSON Pointer.
+        pointer: String,
+    },
     /// The token of the program's ServiceAccount cannot be used: its path, and a problem from a fixed list of texts.
     #[error("projected token {0} {1}")]
     ProjectedToken(String, &'static str),
@@ -342,6 +350,7 @@ impl CredentialError {
             | Self::NoKey { name, .. }
             | Self::Unusable { name, .. }
             | Self::HostsNotNamed { name }
+            | Self::NoPlace { name, .. }
             | Self::HostNotAllowed { name, .. } => called.clone_into(name),
             Self::NoEntry { .. } | Self::Unnamed(_) | Self::ProjectedToken(..) => {}
         }

@@ -45,6 +45,8 @@ pub(crate) const CLIENT_SECRET: &str = "clientSecret";
 pub enum Credential {
     /// The value of this key.
     Key(SecretKey),
+    /// The values of the parameters of a query, in this key.
+    Parameters(SecretKey),
     /// The password of a database.
     Database {
         /// The kind of its server.

@@ -197,7 +197,8 @@ impl Shared {
             progress.note_secrets(&secrets);
         }
         let clients = self.clients.clients(request, options, &secrets)?;
-        let build = || Ok::<_, HttpFailure>(outgoing(request, credential(request, options, token, &secrets)?));
+        let placed = auth::field::placed(request, options.auth, token, &secrets)?;
+        let build = || Ok::<_, HttpFailure>(outgoing(&placed, credential(request, options, token, &secrets)?));
         let answer = match clients.reusing.execute(build()?).await {
             Err(error) if may_be_sent_again(&error, &request.method) => clients.fresh.execute(build()?).await,
             answer => answer,
@@ -206,7 +207,7 @@ impl Shared {
         progress.note_answered();
         let bounds = Bounds { max_bytes: options.max_bytes, memory: &self.memory, request, progress };
         let reply = reply::read(response, request.method != Method::HEAD, bounds).await;
-        Ok(count_as_denied(reply, options.auth))
+        Ok(count_as_denied(reply, options.auth, options.unauthorized_when))
     }
 }
 

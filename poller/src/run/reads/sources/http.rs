@@ -13,7 +13,7 @@ use drift_api::identity::Uid;
 use drift_api::object::object_view::OpenView;
 use drift_kube::process::clock;
 use drift_kube::process::kill_point::{KillPoint, reach};
-use drift_language::{HttpRead, HttpRequest, Target};
+use drift_language::{HttpRead, HttpRequest, ReadStep, Target};
 use drift_systems::{
     ExchangeProgress, HostReply, HttpFailure, HttpOptions, HttpReply, Permit, Room, before_deadline, count_as_limited,
     heard,
@@ -211,7 +211,7 @@ impl<'r> HttpRequests<'r> {
         let SourceOf { outside, target, read } = self.source;
         let mut permit = outside.gate.enter(&request.host(), target.read.limits.concurrent).await;
         let now = clock::now();
-        if !outside.sender.knows_secrets_of(&options_of(target, read, request)) {
+        if !outside.sender.knows_secrets_of(&options_of(target, read, request, &read.first)) {
             return Err(unlisted());
         }
         outside.gate.begin(&mut permit, now)?;
@@ -224,7 +224,9 @@ impl<'r> HttpRequests<'r> {
         request: &HttpRequest,
     ) -> Result<(Result<HttpReply, Failure>, Option<HostReply>), Postponed> {
         let (target, troubles) = (self.source.target, &self.source.outside.troubles);
-        let options = options_of(target, self.source.read, request);
+        // All pages of a collection are responses to its one step.
+        let step = self.source.read.steps().nth(self.asked).unwrap_or(&self.source.read.first);
+        let options = options_of(target, self.source.read, request, step);
         let began = clock::now();
         let sending = pin!(self.source.outside.sender.send(request, &options, &self.progress));
         reach(KillPoint::PollerBeforeRead);
@@ -233,8 +235,6 @@ impl<'r> HttpRequests<'r> {
         reach(KillPoint::PollerAfterRead);
         let of_tokens = self.progress.token_wait() - token_wait;
         self.left = self.left.saturating_sub((clock::now() - began).saturating_sub(of_tokens));
-        // All pages of a collection are responses to its one step.
-        let step = self.source.read.steps().nth(self.asked).unwrap_or(&self.source.read.first);
         self.asked += 1;
         let counted = |reply| count_as_limited(reply, self.source.read.limited_when.as_ref(), &step.format);
         Ok(match answer.map(|answer| answer.map(counted)) {
@@ -274,9 +274,15 @@ fn failure_of(failure: &HttpFailure) -> Failure {
     }
 }
 
-fn options_of<'a>(target: &'a Target, read: &'a HttpRead, request: &'a HttpRequest) -> HttpOptions<'a> {
+fn options_of<'a>(
+    target: &'a Target,
+    read: &'a HttpRead,
+    request: &'a HttpRequest,
+    step: &'a ReadStep,
+) -> HttpOptions<'a> {
     HttpOptions {
         auth: request.auth.as_deref(),
+        unauthorized_when: read.unauthorized_when.as_ref().map(|rule| (rule, &step.format)),
         tls: read.tls.as_ref(),
         proxy: read.proxy.as_ref(),
         has_open_host: read.has_open_host(),

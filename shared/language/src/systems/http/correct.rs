@@ -35,6 +35,8 @@ pub struct HttpCorrect {
     pub proxy: Option<Proxy>,
     /// Rule that recognizes a response to any step as throttling.
     pub limited_when: Option<Expression>,
+    /// Rule that recognizes a response to any step as a refusal of the credential.
+    pub unauthorized_when: Option<Expression>,
     /// The steps of each action.
     pub steps: Steps<HttpStep>,
 }
@@ -169,26 +171,26 @@ pub(crate) struct WrittenCorrect {
     /// The response counts as a 429. Default: a 429.
     #[key(text(expression(Scope::Page)))]
     limited_when: Option<Expression>,
+    /// The response counts as a 401. Default: a 401.
+    #[key(text(expression(Scope::Page)))]
+    unauthorized_when: Option<Expression>,
     #[key(flatten = ())]
     steps: Steps<HttpStep>,
 }
 
 impl WrittenCorrect {
     fn make(self, reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<HttpCorrect> {
-        let Self { auth, tls, proxy, limited_when, mut steps } = self;
+        let Self { auth, tls, proxy, limited_when, unauthorized_when, mut steps } = self;
         let auths = auth.clone().map(Arc::new);
         steps.iter_mut().for_each(|step| step.request.auths.clone_from(&auths));
-        Proxy::check(
-            reader,
-            fields,
-            auth.as_ref().map(|auths| &**auths.any()),
-            steps.iter().map(|step| &step.request),
-        )?;
+        let any = auth.as_ref().map(|auths| &**auths.any());
+        Proxy::check(reader, fields, any, steps.iter().map(|step| &step.request))?;
+        Auth::check_bodies(reader, fields, any, steps.iter().map(|step| &step.request))?;
         match fields.get("tls") {
             Some(tls) if !steps.iter().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: no URL is https", fields.place("tls")))
             }
-            _ => Some(HttpCorrect { auth, tls, proxy, limited_when, steps }),
+            _ => Some(HttpCorrect { auth, tls, proxy, limited_when, unauthorized_when, steps }),
         }
     }
 }

@@ -52,6 +52,8 @@ pub struct HttpRead {
     pub valid_when: Option<Expression>,
     /// Rule that recognizes a response to any of the requests as throttling.
     pub limited_when: Option<Expression>,
+    /// Rule that recognizes a response to any of the requests as a refusal of the credential.
+    pub unauthorized_when: Option<Expression>,
     /// Rule that detects a change in progress at the external system.
     pub settling_when: Option<Expression>,
     /// Maps the responses to the observed state. Default `${response.body}`.
@@ -208,6 +210,9 @@ struct WrittenRead {
     /// The response counts as a 429. Default: a 429.
     #[key(text(expression(Scope::Page)))]
     limited_when: Option<Expression>,
+    /// The response counts as a 401. Default: a 401.
+    #[key(text(expression(Scope::Page)))]
+    unauthorized_when: Option<Expression>,
     /// The response describes the resource.
     #[key(text(expression(context.page)))]
     valid_when: Option<Expression>,
@@ -236,6 +241,7 @@ impl WrittenRead {
             collection: self.collection.map(|collection| collection.with_absence(absent_when)),
             absent_until: self.absent_until,
             limited_when: self.limited_when,
+            unauthorized_when: self.unauthorized_when,
             valid_when: self.valid_when,
             settling_when: self.settling_when,
             observed: self.observed,
@@ -244,7 +250,9 @@ impl WrittenRead {
         };
         read.sees_headers = expressions_of(|visit| read.visit_parts(visit), |_| true).reads(HEADERS);
         let requests = read.steps().map(|step| &step.request);
-        Proxy::check(reader, fields, read.auth.as_ref().map(|auths| &**auths.any()), requests)?;
+        let any = read.auth.as_ref().map(|auths| &**auths.any());
+        Proxy::check(reader, fields, any, requests)?;
+        Auth::check_bodies(reader, fields, any, read.steps().map(|step| &step.request))?;
         match fields.get("tls") {
             Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: the URL is not https", fields.place("tls")))

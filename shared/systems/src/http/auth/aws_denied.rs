@@ -1,9 +1,10 @@
 //! Errors of AWS about the credential. Services that speak JSON answer them with 400, as errors about the request.
 
-use drift_language::Auth;
+use drift_language::{Auth, Expression, Format};
 use http::StatusCode;
 use serde::Deserialize;
 
+use crate::http::exchange::answer::count_as_unauthorized;
 use crate::{HttpReply, ReplyBody};
 
 /// The header with the type of an error. A URL may follow its name after a colon.
@@ -28,9 +29,15 @@ struct ErrorBody {
     kind: String,
 }
 
-/// Counts a signed request's 400 as a 403 if it is about the credential. So no rule of the target judges it.
+/// Counts a signed request's 400 as a 403 if it is about the credential, and a reply that the target's rule recognizes
+/// as a 401. So no other rule judges it.
 #[must_use]
-pub fn count_as_denied(mut reply: HttpReply, auth: Option<&Auth>) -> HttpReply {
+pub fn count_as_denied(
+    reply: HttpReply,
+    auth: Option<&Auth>,
+    unauthorized_when: Option<(&Expression, &Format)>,
+) -> HttpReply {
+    let mut reply = count_as_unauthorized(reply, unauthorized_when);
     let is_denied = |kind: String| {
         let name = kind.split(':').next().unwrap_or_default().rsplit('#').next().unwrap_or_default();
         DENIALS.contains(&name.strip_suffix("Exception").unwrap_or(name))
@@ -66,7 +73,7 @@ mod tests {
         let headers = HeaderMap::from_iter(header.map(|value| (ERROR_TYPE.parse().unwrap(), value.parse().unwrap())));
         let (status, body) = (StatusCode::from_u16(status).unwrap(), ReplyBody::Whole(body.into()));
         let auth = is_signed.then_some(&signed);
-        count_as_denied(HttpReply { status, headers, body }, auth).status.as_u16()
+        count_as_denied(HttpReply { status, headers, body }, auth, None).status.as_u16()
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The credential of a request: from a labelled Secret into one header.
+//! The credential of a request: from a labelled Secret into one header, or by [`field`] into the query or the body.
 //!
-//! The only place that exposes a secret value for sending. The header is marked sensitive, so that `Debug` output of
+//! The header is marked sensitive, so that `Debug` output of
 //! the request hides it and HTTP/2 does not index it.
 
 pub(super) mod assertion;
@@ -8,6 +8,7 @@ pub(super) mod aws_denied;
 pub(super) mod aws_role;
 pub(super) mod aws_sig_v4;
 pub(super) mod challenge;
+pub(super) mod field;
 pub(super) mod login;
 pub(super) mod oauth2;
 pub(crate) mod projected_token;
@@ -24,7 +25,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::guard::clock::time_of_day;
 use drift_api::secrets::labelled_secrets::{CredentialError, LabelledSecrets, without_line_end};
-use drift_language::{Auth, AuthHeader, AwsKeys, HttpRequest, SecretKey};
+use drift_language::{Auth, AuthField, AuthHeader, AwsKeys, CredentialPlace, HttpRequest, Login, SecretKey};
 
 /// Keys of a Secret of type `kubernetes.io/basic-auth`.
 const USERNAME: &str = "username";
@@ -39,25 +40,16 @@ pub(in crate::http) fn header(
     secrets: &LabelledSecrets,
     request: &HttpRequest,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
-    let host = request.host();
-    let text = |name: &str, key: &str| {
-        if request.has_chosen_host {
-            secrets.check_hosts_are_named(name)?;
-        }
-        secrets.credential(name, key, &host).map(|value| SecretString::from(without_line_end(value)))
-    };
-    let token = |name: &str, key: &str| match text(name, key)? {
-        token if token.expose_secret().trim().is_empty() => Err(CredentialError::unusable(name, key, "empty")),
-        token => Ok(token),
-    };
+    let text = |name: &str, key: &str| text_of((name, key), secrets, request);
     match auth {
-        Auth::Bearer(SecretKey { name, key }) => {
-            let value = SecretString::from(format!("Bearer {}", token(name, key)?.expose_secret()));
-            Ok(vec![(AUTHORIZATION, sensitive(&value, name, key)?)])
+        Auth::Bearer(secret) => {
+            let value = SecretString::from(format!("Bearer {}", value_of(secret, secrets, request)?.expose_secret()));
+            Ok(vec![(AUTHORIZATION, sensitive(&value, &secret.name, &secret.key)?)])
         }
         Auth::Basic { secret } => Ok(vec![(AUTHORIZATION, basic(secret, |key| text(secret, key))?)]),
-        Auth::Header(AuthHeader { name: header, value: SecretKey { name, key } }) => {
-            Ok(vec![(header.clone(), sensitive(&token(name, key)?, name, key)?)])
+        Auth::Header(AuthHeader { name: header, value: secret }) => {
+            let value = value_of(secret, secrets, request)?;
+            Ok(vec![(header.clone(), sensitive(&value, &secret.name, &secret.key)?)])
         }
         Auth::AwsSigV4(signed) => match &signed.keys {
             AwsKeys::Secret(secret) => {
@@ -66,7 +58,33 @@ pub(in crate::http) fn header(
             AwsKeys::Role(_) => Ok(Vec::new()),
         },
         Auth::Missing(error) => Err(error.clone()),
+        Auth::Query(AuthField { value, .. }) | Auth::Body(AuthField { value, .. }) => {
+            value_of(value, secrets, request).map(|_| Vec::new())
+        }
         Auth::OAuth2(_) | Auth::Challenge(_) | Auth::ServiceAccountToken { .. } | Auth::Login(_) => Ok(Vec::new()),
+    }
+}
+
+fn text_of(
+    (name, key): (&str, &str),
+    secrets: &LabelledSecrets,
+    request: &HttpRequest,
+) -> Result<SecretString, CredentialError> {
+    if request.has_chosen_host {
+        secrets.check_hosts_are_named(name)?;
+    }
+    secrets.credential(name, key, &request.host()).map(|value| SecretString::from(without_line_end(value)))
+}
+
+/// Returns a credential that is one value, if it may be sent to the host of the request.
+fn value_of(
+    SecretKey { name, key }: &SecretKey,
+    secrets: &LabelledSecrets,
+    request: &HttpRequest,
+) -> Result<SecretString, CredentialError> {
+    match text_of((name, key), secrets, request)? {
+        value if value.expose_secret().trim().is_empty() => Err(CredentialError::unusable(name, key, "empty")),
+        value => Ok(value),
     }
 }
 
@@ -105,7 +123,10 @@ pub(in crate::http) fn token_headers(
     request: &HttpRequest,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
     match auth {
-        Some(Auth::Login(login)) => Ok(vec![(login.header.clone(), token.clone())]),
+        Some(Auth::Login(Login { place: CredentialPlace::Header(header), .. })) => {
+            Ok(vec![(header.clone(), token.clone())])
+        }
+        Some(Auth::Login(_)) => Ok(Vec::new()),
         Some(Auth::AwsSigV4(signed)) => {
             Keys::of_role(token).map_or(Ok(Vec::new()), |keys| keys.sign(signed, request, time_of_day().into()))
         }

@@ -19,6 +19,9 @@ use drift_language::{Grant, HttpRequest, OAuth2};
 /// The grant of RFC 7523.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
+/// The kind of an assertion of RFC 7523.
+const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
 /// Names of RFC 8693.
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
@@ -57,6 +60,12 @@ pub(in crate::http) fn token_source(
         Grant::ClientCredentials => {
             form.append_pair("grant_type", "client_credentials");
             Some((text("clientId")?, Some(text("clientSecret")?)))
+        }
+        Grant::ClientAssertion { client_id, token } => {
+            form.append_pair("grant_type", "client_credentials").append_pair("client_id", client_id);
+            form.append_pair("client_assertion_type", CLIENT_ASSERTION);
+            form.append_pair("client_assertion", projected.read(token)?.expose_secret());
+            None
         }
         Grant::Password => {
             form.append_pair("grant_type", "password").append_pair("username", text("username")?.expose_secret());

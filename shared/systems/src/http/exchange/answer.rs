@@ -143,17 +143,25 @@ fn headers(reply: &HttpReply) -> BTreeMap<&str, String> {
 /// A rule that cannot be evaluated counts as false: it reads an error, which most responses do not have.
 #[must_use]
 pub fn count_as_limited(mut reply: HttpReply, rule: Option<&Expression>, format: &Format) -> HttpReply {
-    let is_limited = |rule: &Expression, answer: &Answer| {
-        let variables = Variables { response: Some(&answer.variable), ..Variables::of_object(&Value::Null) };
-        rule.evaluate_bool(&variables).unwrap_or(false)
-    };
-    if let Some(rule) = rule
-        && let Ok(answer) = Answer::of(&reply, format)
-        && is_limited(rule, &answer)
-    {
+    if rule.is_some_and(|rule| recognizes(rule, &reply, format)) {
         reply.status = StatusCode::TOO_MANY_REQUESTS;
     }
     reply
+}
+
+/// Counts the reply as a 401 if the target's rule recognizes it, in the same way.
+pub(in crate::http) fn count_as_unauthorized(mut reply: HttpReply, rule: Option<(&Expression, &Format)>) -> HttpReply {
+    if rule.is_some_and(|(rule, format)| recognizes(rule, &reply, format)) {
+        reply.status = StatusCode::UNAUTHORIZED;
+    }
+    reply
+}
+
+fn recognizes(rule: &Expression, reply: &HttpReply, format: &Format) -> bool {
+    Answer::of(reply, format).is_ok_and(|answer| {
+        let variables = Variables { response: Some(&answer.variable), ..Variables::of_object(&Value::Null) };
+        rule.evaluate_bool(&variables).unwrap_or(false)
+    })
 }
 
 #[cfg(test)]
@@ -169,6 +177,18 @@ mod tests {
             headers.append(HeaderName::from_static(name), value.parse().unwrap());
         }
         HttpReply { status: StatusCode::OK, headers, body: ReplyBody::Whole(body.to_vec()) }
+    }
+
+    #[test]
+    fn a_rule_recognizes_a_refused_credential() {
+        let site = Site::new("here", Scope::Page);
+        let rule = Expression::parse("${response.body.error.code == -32602}", &site).unwrap();
+        let cases =
+            [(r#"{"error": {"code": -32602}}"#, 401), (r#"{"error": {"code": 1}}"#, 200), ("{}", 200), ("<a/>", 200)];
+        for (body, expected) in cases {
+            let counted = count_as_unauthorized(reply(body.as_bytes()), Some((&rule, &Format::Json)));
+            assert_eq!(counted.status.as_u16(), expected, "{body}");
+        }
     }
 
     #[test]

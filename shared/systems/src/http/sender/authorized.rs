@@ -114,7 +114,9 @@ impl Shared {
             Some(Auth::OAuth2(oauth2)) => {
                 match (&oauth2.secret, &oauth2.grant) {
                     (Some(secret), _) => check_hosts(&secrets, secret, request)?,
-                    (None, Grant::TokenExchange { subject, .. }) => self.check_is_not_chosen(subject, request)?,
+                    (None, Grant::TokenExchange { subject: token, .. } | Grant::ClientAssertion { token, .. }) => {
+                        self.check_is_not_chosen(token, request)?;
+                    }
                     (None, _) => {}
                 }
                 Ok(oauth2::token_source(oauth2, options, &secrets, &self.projected)?)
@@ -167,7 +169,8 @@ impl Shared {
     }
 
     async fn fetch_token(&self, source: &TokenSource, options: &HttpOptions<'_>) -> Fetched {
-        let options = HttpOptions { auth: None, max_bytes: MAX_TOKEN_BYTES, ..options.clone() };
+        let options =
+            HttpOptions { auth: None, unauthorized_when: None, max_bytes: MAX_TOKEN_BYTES, ..options.clone() };
         let progress = ExchangeProgress::default();
         let request = match source.request(time_of_day()) {
             Ok(request) => request,

@@ -8,6 +8,7 @@ mod challenge;
 mod child;
 mod client_certificate;
 mod dialling;
+mod fields;
 mod guards;
 mod http2;
 mod memory;
@@ -65,7 +66,15 @@ fn get(url: &str) -> HttpRequest {
 }
 
 fn plain() -> HttpOptions<'static> {
-    HttpOptions { auth: None, tls: None, proxy: None, has_open_host: false, allow_networks: &[], max_bytes: ROOMY }
+    HttpOptions {
+        auth: None,
+        unauthorized_when: None,
+        tls: None,
+        proxy: None,
+        has_open_host: false,
+        allow_networks: &[],
+        max_bytes: ROOMY,
+    }
 }
 
 async fn send(sender: &HttpSender, request: &HttpRequest, options: &HttpOptions<'_>) -> Result<HttpReply, HttpFailure> {

@@ -35,7 +35,7 @@ fn store() -> Arc<ArcSwap<LabelledSecrets>> {
 /// The `auth` of a document.
 pub(super) fn auth(text: &str) -> Auth {
     let document = format!(
-        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {{http: {{url: 'https://h.example', auth: {text}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
+        "apiVersion: driftpoller.dev/v1alpha1\nkind: PollTarget\nmetadata: {{name: t}}\nspec:\n  objects: {{apiVersion: g.example/v1, kind: A}}\n  identity: x\n  read: {{http: {{method: POST, url: 'https://h.example', body: {{}}, auth: {text}}}}}\n  compare: {{desired: {{a: 1}}}}\n"
     );
     let Source::Http(read) = &target(&document).read.source else { panic!("another source") };
     Auth::clone(read.auth.as_ref().unwrap().any())
@@ -161,6 +161,24 @@ async fn a_projected_token_is_exchanged_until_it_is_renewed() {
     assert_eq!(status(&sender, &api, &with_client).await, Ok(200));
     // poller:canary
     assert_eq!(sent_header(&identity.requests()[2], "authorization"), Some("Basic cG9sbGVyOmNhbmFyeQ=="));
+}
+
+#[tokio::test]
+async fn a_projected_token_proves_the_client() {
+    let answer = r#"{"access_token": "given", "token_type": "Bearer"}"#;
+    let (folder, identity, api) =
+        (projected("pro.jec.ted\n"), Server::answering(ok(answer)).await, Server::answering(ok("{}")).await);
+    let url = identity.url("/token");
+    let auth = auth(&format!(
+        "{{oauth2: {{tokenUrl: '{url}', clientId: app, serviceAccountToken: {{name: api}}, scopes: [a/.default]}}}}"
+    ));
+    assert_eq!(status(&sender(&folder, store()), &api, &auth).await, Ok(200));
+    assert_eq!(sent_header(&api.requests().concat(), "authorization"), Some("Bearer given"));
+    let asked = identity.requests().concat();
+    let form = "\r\n\r\ngrant_type=client_credentials&client_id=app\
+                &client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer\
+                &client_assertion=pro.jec.ted&scope=a%2F.default";
+    assert!(asked.ends_with(form) && sent_header(&asked, "authorization").is_none(), "{asked}");
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use url::Url;
 use crate::cel::is_template;
 use crate::secrets::secret_key::whole_secret;
 use crate::section::{Section, any, duration, literal, map, words};
+use crate::systems::http::auth::field::{CredentialPlace, parse_parameter};
 use crate::systems::http::auth::jwt_claims::JwtClaims;
 use crate::systems::http::auth::oauth2::token_url;
 use crate::systems::http::request::headers::RESERVED_HEADERS;
@@ -44,9 +45,9 @@ pub struct Login {
     pub jwt: Option<JwtClaims>,
     /// The place of the token in the response.
     pub token: TokenPlace,
-    /// The header that sends the token.
-    pub header: HeaderName,
-    /// The text before the token in that header.
+    /// The place of the token in requests.
+    pub place: CredentialPlace,
+    /// The text before the token in a header.
     pub prefix: String,
     /// The use of a token before the next log-in.
     pub ttl: Duration,
@@ -149,13 +150,20 @@ struct Request {
 
 /// The use of the token.
 #[derive(Section)]
+#[section(rules = check_send)]
 struct Send {
     /// The name of the header: X-Auth-Token.
     #[key(literal(auth_header))]
-    header: HeaderName,
+    header: Option<HeaderName>,
     /// Before the token. Default: Bearer with Authorization, else none.
     #[key(literal(parse_prefix))]
     prefix: Option<String>,
+    /// In place of header: the name of a parameter of the query.
+    #[key(literal(parse_parameter))]
+    query: Option<String>,
+    /// In place of header: a field of the body, as a JSON Pointer.
+    #[key(literal(parse_pointer))]
+    body: Option<String>,
 }
 
 /// The methods of a log-in.
@@ -167,9 +175,15 @@ const BEARER: &str = "Bearer ";
 fn make(written: WrittenLogin, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<Login> {
     let WrittenLogin { request, token, send, ttl, secret_ref } = written;
     let Request { method, url, headers, body, form, jwt } = request;
-    let Send { header, prefix } = send.unwrap_or(Send { header: AUTHORIZATION, prefix: None });
-    let prefix = prefix.unwrap_or_else(|| if header == AUTHORIZATION { BEARER } else { "" }.to_owned());
-    Some(Login { method, url, headers, body: body.or(form), jwt, token, header, prefix, ttl, secret: secret_ref })
+    let send = send.unwrap_or(Send { header: Some(AUTHORIZATION), prefix: None, query: None, body: None });
+    let place = match send {
+        Send { header: Some(header), .. } => CredentialPlace::Header(header),
+        Send { body: Some(pointer), .. } => CredentialPlace::Body(pointer),
+        Send { query, .. } => CredentialPlace::Query(query),
+    };
+    let is_authorization = place == CredentialPlace::Header(AUTHORIZATION);
+    let prefix = send.prefix.unwrap_or_else(|| if is_authorization { BEARER } else { "" }.to_owned());
+    Some(Login { method, url, headers, body: body.or(form), jwt, token, place, prefix, ttl, secret: secret_ref })
 }
 
 /// Checks that a request has one body, and one header with a credential.
@@ -188,6 +202,15 @@ fn check_request(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option
     Some(())
 }
 
+/// Checks that a token has one place.
+fn check_send(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()> {
+    reader.exactly_one(fields, &["header", "query", "body"])?;
+    match fields.get("prefix").filter(|_| fields.get("header").is_none()) {
+        Some(prefix) => reader.refuse(prefix.at, format!("{}: it belongs to header", fields.place("prefix"))),
+        None => Some(()),
+    }
+}
+
 fn read_form(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<LoginBody> {
     let fields = reader.any_fields(node, place)?;
     let texts = fields
@@ -197,7 +220,7 @@ fn read_form(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<LoginB
     all(texts).map(LoginBody::Form)
 }
 
-fn parse_pointer(text: &str) -> Result<String, String> {
+pub(super) fn parse_pointer(text: &str) -> Result<String, String> {
     match text.starts_with('/') {
         true => Ok(text.to_owned()),
         false => Err("write a JSON Pointer such as /access_token".to_owned()),

@@ -4,6 +4,7 @@
 
 pub(crate) mod aws_sig_v4;
 pub(crate) mod challenge;
+pub(crate) mod field;
 pub(crate) mod jwt_claims;
 pub(crate) mod login;
 pub(crate) mod needed_secrets;
@@ -22,6 +23,7 @@ use crate::section::{Leaf, Section, literal, section};
 use crate::systems::by_namespace::{ByNamespace, by_namespace};
 use crate::systems::http::auth::aws_sig_v4::{AwsKeys, AwsSigV4, WrittenAwsSigV4};
 use crate::systems::http::auth::challenge::Challenge;
+use crate::systems::http::auth::field::{AuthField, WrittenBody, WrittenQuery};
 use crate::systems::http::auth::login::{Login, WrittenLogin, auth_header};
 use crate::systems::http::auth::oauth2::{OAuth2, WrittenOAuth2};
 use crate::systems::http::auth::service_account_token::ServiceAccountToken;
@@ -40,6 +42,12 @@ pub enum Auth {
     },
     /// Sends a header of your choice.
     Header(AuthHeader),
+    /// Sends a parameter of the query, or a whole query.
+    #[key(section::<WrittenQuery>(()))]
+    Query(AuthField),
+    /// Sends a field of the body.
+    #[key(section::<WrittenBody>(()))]
+    Body(AuthField),
     /// A token from an identity server.
     #[key(section::<WrittenOAuth2>(()), name = "oauth2")]
     OAuth2(OAuth2),

@@ -1,6 +1,7 @@
 //! The Secrets and credentials that requests need, with their keys and destination hosts.
 
 use super::aws_sig_v4::AwsKeys;
+use super::field::{AuthField, CredentialPlace};
 use super::oauth2::Grant;
 use super::{Auth, AuthHeader, Auths};
 use crate::systems::http::proxy::Proxy;
@@ -34,9 +35,10 @@ pub(crate) fn needed_secrets<'r>(
 /// The Secret of one credential, for each request if it goes to the host.
 fn secrets_of(user: &'static str, auth: &Auth, requests: &[&RequestTemplate]) -> Vec<NeededSecret> {
     let (secret, goes_to_host) = match auth {
-        Auth::Bearer(key) | Auth::Header(AuthHeader { value: key, .. }) => {
-            (NeededSecret::with_keys(user, &key.name, &[&key.key]), true)
-        }
+        Auth::Bearer(key)
+        | Auth::Header(AuthHeader { value: key, .. })
+        | Auth::Query(AuthField { value: key, .. })
+        | Auth::Body(AuthField { value: key, .. }) => (NeededSecret::with_keys(user, &key.name, &[&key.key]), true),
         Auth::Basic { secret } => (NeededSecret::with_keys(user, secret, &["username", "password"]), true),
         Auth::AwsSigV4(signed) => match &signed.keys {
             AwsKeys::Secret(secret) => {
@@ -45,7 +47,7 @@ fn secrets_of(user: &'static str, auth: &Auth, requests: &[&RequestTemplate]) ->
             AwsKeys::Role(_) => return Vec::new(),
         },
         Auth::OAuth2(oauth2) => match (&oauth2.grant, &oauth2.secret) {
-            (_, None) => return Vec::new(),
+            (_, None) | (Grant::ClientAssertion { .. }, _) => return Vec::new(),
             (Grant::ClientCredentials, Some(secret)) => {
                 (NeededSecret::with_keys(user, secret, &["clientId", CLIENT_SECRET]), false)
             }
@@ -86,7 +88,13 @@ pub(crate) fn credentials(auths: Option<&Auths>, tls: Option<&Tls>, proxy: Optio
 
 fn credentials_of(auth: &Auth) -> Vec<Credential> {
     let (secret, key) = match auth {
-        Auth::Bearer(key) | Auth::Header(AuthHeader { value: key, .. }) => return vec![Credential::Key(key.clone())],
+        Auth::Bearer(key) | Auth::Header(AuthHeader { value: key, .. }) | Auth::Body(AuthField { value: key, .. }) => {
+            return vec![Credential::Key(key.clone())];
+        }
+        Auth::Query(AuthField { place, value }) => {
+            let parameters = (*place == CredentialPlace::Query(None)).then(|| Credential::Parameters(value.clone()));
+            return std::iter::once(Credential::Key(value.clone())).chain(parameters).collect();
+        }
         Auth::Basic { secret } => (Some(secret), PASSWORD),
         Auth::AwsSigV4(signed) => match &signed.keys {
             AwsKeys::Secret(secret) => {
@@ -95,7 +103,9 @@ fn credentials_of(auth: &Auth) -> Vec<Credential> {
             AwsKeys::Role(_) => return Vec::new(),
         },
         Auth::OAuth2(oauth2) => match oauth2.grant {
-            Grant::ClientCredentials | Grant::TokenExchange { .. } => (oauth2.secret.as_ref(), CLIENT_SECRET),
+            Grant::ClientCredentials | Grant::ClientAssertion { .. } | Grant::TokenExchange { .. } => {
+                (oauth2.secret.as_ref(), CLIENT_SECRET)
+            }
             Grant::Password => (oauth2.secret.as_ref(), PASSWORD),
             Grant::JwtBearer(_) => (oauth2.secret.as_ref(), SIGNING_KEY),
         },

@@ -32,7 +32,7 @@ pub struct OAuth2 {
     pub token_url: Url,
     /// The kind of credential.
     pub grant: Grant,
-    /// The Secret with the credential. `None` only for a token exchange without a client.
+    /// The Secret with the credential. `None` for a client assertion, and for a token exchange without a client.
     pub secret: Option<String>,
     /// The requested scopes.
     pub scopes: Vec<String>,
@@ -43,6 +43,13 @@ pub struct OAuth2 {
 pub enum Grant {
     /// Keys `clientId` and `clientSecret` of the Secret.
     ClientCredentials,
+    /// A projected ServiceAccount token as the client's assertion (RFC 7523, 2.2), in place of `clientSecret`.
+    ClientAssertion {
+        /// The client.
+        client_id: String,
+        /// The file name of the projected token.
+        token: String,
+    },
     /// Keys `username` and `password`, and optionally `clientId` and `clientSecret`.
     Password,
     /// A projected ServiceAccount token (RFC 8693), and optionally keys `clientId` and `clientSecret`.
@@ -59,7 +66,8 @@ pub enum Grant {
 
 /// Keys that only some grants have.
 const KEYS_OF_GRANTS: &[(&str, &[&str])] = &[
-    ("serviceAccountToken", &[TOKEN_EXCHANGE]),
+    ("serviceAccountToken", &[CLIENT_CREDENTIALS, TOKEN_EXCHANGE]),
+    ("clientId", &[CLIENT_CREDENTIALS]),
     ("audience", &[TOKEN_EXCHANGE, JWT_BEARER]),
     ("issuer", &[JWT_BEARER]),
     ("subject", &[JWT_BEARER]),
@@ -71,6 +79,9 @@ const KEYS_NEEDED: &[(&str, &[&str])] = &[
     ("serviceAccountToken", &[TOKEN_EXCHANGE]),
     ("issuer", &[JWT_BEARER]),
 ];
+
+/// Keys of a client that proves itself with a projected token, in place of `secretRef`.
+const ASSERTION: [&str; 2] = ["serviceAccountToken", "clientId"];
 
 /// The section as written.
 #[derive(Section)]
@@ -88,9 +99,12 @@ pub(crate) struct WrittenOAuth2 {
     /// Requested scopes. At most 32.
     #[key(list(1..=MAX_SCOPES, literal(parse_scope)), default)]
     scopes: Vec<String>,
-    /// The subject of grant: tokenExchange.
+    /// The subject of grant: tokenExchange. With clientCredentials and clientId: the assertion of the client.
     #[key(section::<ServiceAccountToken>(()))]
     service_account_token: Option<String>,
+    /// With serviceAccountToken and clientCredentials: the client.
+    #[key(plain_text())]
+    client_id: Option<String>,
     /// With tokenExchange or jwtBearer. Default of jwtBearer: tokenUrl.
     #[key(plain_text())]
     audience: Option<String>,
@@ -114,19 +128,28 @@ fn check_keys(reader: &mut Reader<'_>, fields: &Fields<'_>, (): ()) -> Option<()
             return reader.refuse(misplaced.at, message);
         }
     }
-    let needed = KEYS_NEEDED.iter().filter(|(_, grants)| grants.contains(&grant));
-    let written: Vec<_> = needed.map(|(key, _)| reader.required(fields, key)).collect();
+    let keys = if grant == CLIENT_CREDENTIALS && ASSERTION.iter().any(|key| fields.get(key).is_some()) {
+        reader.at_most_one(fields, &["secretRef", "serviceAccountToken"])?;
+        reader.at_most_one(fields, &["secretRef", "clientId"])?;
+        ASSERTION.to_vec()
+    } else {
+        KEYS_NEEDED.iter().filter(|(_, grants)| grants.contains(&grant)).map(|(key, _)| *key).collect()
+    };
+    let written: Vec<_> = keys.into_iter().map(|key| reader.required(fields, key)).collect();
     written.into_iter().all(|node| node.is_some()).then_some(())
 }
 
 fn make(written: WrittenOAuth2, _: &mut Reader<'_>, _: &Fields<'_>, (): ()) -> Option<OAuth2> {
-    let WrittenOAuth2 { token_url, grant, secret_ref, scopes, service_account_token, audience, issuer, subject } =
-        written;
+    let WrittenOAuth2 { token_url, grant, secret_ref, scopes, audience, issuer, subject, .. } = written;
+    let (service_account_token, client_id) = (written.service_account_token, written.client_id);
     let grant = match grant {
         TOKEN_EXCHANGE => Grant::TokenExchange { subject: service_account_token?, audience },
         JWT_BEARER => Grant::JwtBearer(JwtClaims { issuer: issuer?, subject, audience }),
         PASSWORD => Grant::Password,
-        _ => Grant::ClientCredentials,
+        _ => match service_account_token.zip(client_id) {
+            Some((token, client_id)) => Grant::ClientAssertion { client_id, token },
+            None => Grant::ClientCredentials,
+        },
     };
     Some(OAuth2 { token_url, grant, secret: secret_ref, scopes })
 }

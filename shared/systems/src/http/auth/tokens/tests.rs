@@ -18,8 +18,15 @@ fn source(name: &str) -> TokenSource {
         socket: None,
         auth: None,
     };
-    let options =
-        HttpOptions { auth: None, tls: None, proxy: None, has_open_host: false, allow_networks: &[], max_bytes: 0 };
+    let options = HttpOptions {
+        auth: None,
+        unauthorized_when: None,
+        tls: None,
+        proxy: None,
+        has_open_host: false,
+        allow_networks: &[],
+        max_bytes: 0,
+    };
     TokenSource::new(Origin::Realm(url), request, &options)
 }
 
