@@ -5,7 +5,7 @@ use crate::section::{Section, text};
 use crate::systems::actions::Actions;
 use crate::systems::by_namespace::CredentialList;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
-use crate::systems::http::auth::{Auths, auths};
+use crate::systems::http::auth::{Auth, Auths, auths};
 use crate::systems::http::correct_step::HttpStep;
 use crate::systems::http::insecure::{check_credentials, goes_unread};
 use crate::systems::http::proxy::Proxy;

@@ -11,7 +11,7 @@ use crate::cel::{
 use crate::section::{Key, Section, any, size, text};
 use crate::systems::by_namespace::CredentialList;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
-use crate::systems::http::auth::{Auths, auths};
+use crate::systems::http::auth::{Auth, Auths, auths};
 use crate::systems::http::collection::{Collection, WrittenCollection};
 use crate::systems::http::insecure::check_credentials;
 use crate::systems::http::proxy::Proxy;
