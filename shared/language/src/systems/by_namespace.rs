@@ -282,11 +282,13 @@ fn add_list(schema: &mut Schema, path: &[&str]) {
     let Schema::Keys(keys) = schema else { return };
     match path {
         [] => {
-            let mut entry = Entry::keys(());
-            entry.extend(keys.iter().filter(|key| choices.contains(&key.name)).cloned());
-            // One of the two is needed, which the reader checks.
+            // The reader checks that one is written.
             let own = keys.iter_mut().filter(|key| choices.contains(&key.name));
-            own.for_each(|key| key.is_required = false);
+            let choices = own.map(|key| {
+                key.is_required = false;
+                key.clone()
+            });
+            let entry = Entry::keys(()).into_iter().chain(choices).collect();
             keys.push(Key {
                 name: CREDENTIALS,
                 description: "In place of one credential: one for each namespace of objects.",
