@@ -210,7 +210,7 @@ fn read_list<T>(
     let place_of_list = [place].into_iter().chain(path.iter().map(String::as_str)).chain([CREDENTIALS]);
     let place_of_list = place_of_list.collect::<Vec<_>>().join(".");
     let known: Vec<&str> = [NAMESPACES].into_iter().chain(choices.iter().copied()).collect();
-    let (mut namespaces, mut accounts, mut is_bad) = (BTreeMap::new(), Vec::new(), false);
+    let (mut namespaces, mut accounts) = (BTreeMap::new(), Vec::new());
     let values =
         reader.list(map.get(CREDENTIALS)?, &place_of_list, 1..=MAX_ENTRIES, |reader, item, place_of_item| {
             let fields = reader.fields(item, place_of_item, &known)?;
@@ -231,9 +231,8 @@ fn read_list<T>(
             }
             accounts.push(chosen().flat_map(|entry| texts(&entry.value)).collect::<Vec<_>>().join(" "));
             // A mistake beside the list would be in each.
-            let value = if is_bad { None } else { one.read(reader, &alone(node, path, item)?, place) };
-            is_bad |= value.is_none();
-            value
+            let is_told = accounts.len() > 1 && reader.has_faults();
+            if is_told { None } else { one.read(reader, &alone(node, path, item)?, place) }
         })?;
     Some(ByNamespace { values, list: Some(CredentialList { place: place_of_list.into(), namespaces, accounts }) })
 }
