@@ -210,7 +210,7 @@ fn read_list<T>(
     let place_of_list = [place].into_iter().chain(path.iter().map(String::as_str)).chain([CREDENTIALS]);
     let place_of_list = place_of_list.collect::<Vec<_>>().join(".");
     let known: Vec<&str> = [NAMESPACES].into_iter().chain(choices.iter().copied()).collect();
-    let (mut namespaces, mut accounts, mut is_bad) = (BTreeMap::new(), Vec::new(), false);
+    let (mut namespaces, mut accounts) = (BTreeMap::new(), Vec::new());
     let values =
         reader.list(map.get(CREDENTIALS)?, &place_of_list, 1..=MAX_ENTRIES, |reader, item, place_of_item| {
             let fields = reader.fields(item, place_of_item, &known)?;
@@ -231,9 +231,8 @@ fn read_list<T>(
             }
             accounts.push(chosen().flat_map(|entry| texts(&entry.value)).collect::<Vec<_>>().join(" "));
             // A mistake beside the list would be in each.
-            let value = if is_bad { None } else { one.read(reader, &alone(node, path, item)?, place) };
-            is_bad |= value.is_none();
-            value
+            let is_told = accounts.len() > 1 && reader.has_faults();
+            if is_told { None } else { one.read(reader, &alone(node, path, item)?, place) }
         })?;
     Some(ByNamespace { values, list: Some(CredentialList { place: place_of_list.into(), namespaces, accounts }) })
 }
@@ -282,11 +281,13 @@ fn add_list(schema: &mut Schema, path: &[&str]) {
     let Schema::Keys(keys) = schema else { return };
     match path {
         [] => {
-            let mut entry = Entry::keys(());
-            entry.extend(keys.iter().filter(|key| choices.contains(&key.name)).cloned());
-            // One of the two is needed, which the reader checks.
+            // The reader checks that one is written.
             let own = keys.iter_mut().filter(|key| choices.contains(&key.name));
-            own.for_each(|key| key.is_required = false);
+            let choices = own.map(|key| {
+                key.is_required = false;
+                key.clone()
+            });
+            let entry = Entry::keys(()).into_iter().chain(choices).collect();
             keys.push(Key {
                 name: CREDENTIALS,
                 description: "In place of one credential: one for each namespace of objects.",
