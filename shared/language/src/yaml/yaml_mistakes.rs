@@ -17,8 +17,8 @@ const KEY: &str = "this line is indented otherwise than the keys that it stands 
 const ITEM: &str = "this line is indented otherwise than the items that it stands beside, or lacks its `- `";
 const NO_COLON: &str = "a key is written `key: value`, with a space behind the colon";
 const QUOTES: &str = "the quotes of a text above are not closed, or this line of it needs more indentation";
-const AFTER_QUOTES: &str = "the text ended with the quotes before this: around a template with double quotes in it stand single ones, and the \
-                            other way round";
+const AFTER_QUOTES: &str = "the text ended with the quotes before this: the quotes of a text above are not closed, or \
+                            around a template with double quotes in it stand single ones, and the other way round";
 const NO_KEY: &str = "a key cannot stand here: put quotes around a text that has `: ` in it, or indent the line as the keys that it \
                       stands beside";
 const COLON: &str = "a colon cannot stand here: a `[`, a `{` or quotes above are not closed";
