@@ -35,12 +35,15 @@ struct Slot {
     denied: Option<Instant>,
 }
 
+/// The name of a target, and that of its Secret.
+type SlotKey = (String, String);
+
 /// The connections of all targets. Clones are cheap and share them.
 #[derive(Clone)]
 pub struct Databases {
     secrets: Arc<ArcSwap<LabelledSecrets>>,
     program: &'static str,
-    slots: Arc<Mutex<HashMap<(String, String), Arc<tokio::sync::Mutex<Slot>>>>>,
+    slots: Arc<Mutex<HashMap<SlotKey, Arc<tokio::sync::Mutex<Slot>>>>>,
 }
 
 /// Exclusive use of a target's connection.
