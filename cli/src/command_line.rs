@@ -11,7 +11,7 @@ use crate::explain::ExplainSettings;
 use crate::forget::ForgetSettings;
 use crate::get::GetSettings;
 use crate::install::InstallSettings;
-use crate::plan::PlanSettings;
+use crate::plan::settings::PlanSettings;
 use crate::rbac::RbacSettings;
 use crate::request::answered_polls::PollSettings;
 use crate::request::{GiveUpSettings, PauseSettings, RESUME_EXAMPLES, RETRY_EXAMPLES, RequestSettings};

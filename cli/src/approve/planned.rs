@@ -56,7 +56,8 @@ pub(super) fn read(file: &Path) -> Result<Vec<Entry>, CommandError> {
         let hash = text("hash").unwrap_or_default();
         Some(Entry { name, is_new: entry["new"] == true, result: text("result")?, hash })
     };
-    let entries = plan["objects"].as_array().and_then(|objects| objects.iter().map(entry).collect());
+    let entries: Option<Vec<_>> = plan["objects"].as_array().and_then(|objects| objects.iter().map(entry).collect());
+    let entries = entries.filter(|entries| entries.iter().all(|entry| entry.name.is_valid()));
     entries.ok_or_else(|| bad("not the JSON of kubectl drift plan -o json".to_owned()))
 }
 
@@ -68,7 +69,14 @@ pub(super) async fn approve_plan(settings: &ApproveSettings, entries: &[Entry]) 
     let session = Session::open(&settings.targets).await?;
     let live = session.live_targets().await?;
     let leases = Leases::read(&session, &settings.polling.controller_lease).await;
-    let (mut ways, mut approvable, mut refused) = (BTreeMap::new(), Vec::new(), 0);
+    let (mut ways, mut approvable) = (BTreeMap::new(), Vec::new());
+    let mut status = ExitStatus::Success;
+    let mut refuse = |told: &str, why: CommandError| {
+        // What is unknown outweighs what is refused.
+        let is_unknown = matches!(why, CommandError::CannotTell(_)) || status == ExitStatus::Unknown;
+        status = if is_unknown { ExitStatus::Unknown } else { ExitStatus::Drifted };
+        writeln!(anstream::stdout(), "{told}: not approved: {why}")
+    };
     for entry in entries.iter().filter(|entry| entry.result != PlanResult::Same.as_str()) {
         let told = entry.name.told();
         match Box::pin(again((settings, &session), (&live, &leases), &mut ways, entry)).await? {
@@ -77,13 +85,13 @@ pub(super) async fn approve_plan(settings: &ApproveSettings, entries: &[Entry]) 
                 approvable.push((told, one));
             }
             Ok(None) => writeln!(anstream::stdout(), "{told}: is approved already")?,
-            Err(why) => {
-                refused += 1;
-                writeln!(anstream::stdout(), "{told}: not approved: {why}")?;
-            }
+            Err(why) => refuse(&told, why)?,
         }
     }
-    let what = format!("{} corrections", approvable.len());
+    let what = match approvable.len() {
+        1 => "1 correction".to_owned(),
+        count => format!("{count} corrections"),
+    };
     if !approvable.is_empty() && !settings.yes && !is_agreed(&what)? {
         return Ok(ExitStatus::Drifted);
     }
@@ -95,13 +103,10 @@ pub(super) async fn approve_plan(settings: &ApproveSettings, entries: &[Entry]) 
         };
         match written {
             Ok(()) => writeln!(anstream::stdout(), "{told}: approved: {hash}")?,
-            Err(why) => {
-                refused += 1;
-                writeln!(anstream::stdout(), "{told}: not approved: {why}")?;
-            }
+            Err(why) => refuse(&told, why)?,
         }
     }
-    Ok(if refused == 0 { ExitStatus::Success } else { ExitStatus::Drifted })
+    Ok(status)
 }
 
 /// Plans an object again; `None` if its correction is approved already, or why it cannot be approved.
@@ -113,15 +118,16 @@ async fn again(
     (live, leases): (&LiveTargets, &Leases),
     ways: &mut BTreeMap<String, WayOut>,
     entry: &Entry,
-) -> Result<Result<Option<Approvable>, String>, CommandError> {
+) -> Result<Result<Option<Approvable>, CommandError>, CommandError> {
+    let refused = |why: String| Ok(Err(CommandError::BadUsage(why)));
     if entry.result != PlanResult::Changes.as_str() {
-        return Ok(Err(format!("the plan says {}", entry.result)));
+        return refused(format!("the plan says {}", entry.result));
     }
     let word = kind_and_group(&entry.name.kind, &entry.name.api_version).to_lowercase();
     let namespace = entry.name.namespace.as_deref().unwrap_or_else(|| session.client.default_namespace());
     let (target, object) = match active_object(session, live, &word, (namespace, &entry.name.name)).await {
         Ok(found) => found,
-        Err(why) => return Ok(Err(why.to_string())),
+        Err(why) => return Ok(Err(why)),
     };
     if !ways.contains_key(&target.name) {
         ways.insert(target.name.clone(), WayOut::open(session, &settings.polling, &target).await?);
@@ -129,11 +135,11 @@ async fn again(
     let Some(way) = ways.get(&target.name) else { return Ok(Ok(None)) };
     let preview = Box::pin(preview(way, (&target, true), &object, leases)).await;
     if hash_of(&target, &object, entry.is_new, &preview) != entry.hash {
-        return Ok(Err("its plan differs now: plan again".to_owned()));
+        return refused("its plan differs now: plan again".to_owned());
     }
     Ok(match pending(&target, &object) {
-        Pending::Nothing(why) => Err(format!("nothing awaits approval: {why}")),
-        Pending::Unclear(why) => Err(why),
+        Pending::Nothing(why) => return refused(format!("nothing awaits approval: {why}")),
+        Pending::Unclear(why) => Err(CommandError::CannotTell(why)),
         Pending::Approved => Ok(None),
         Pending::Correction { hash, lines } => Ok(Some(Approvable { target, object, hash, lines })),
     })

@@ -94,6 +94,20 @@ fn broken_yaml(source: &Source) -> Vec<Remark> {
     broken_manifests(&source.text).into_iter().map(remark).collect()
 }
 
+/// Refuses YAML documents that cannot be read. One of them may be the object that is asked for.
+///
+/// # Errors
+/// The first one, with its place.
+pub(crate) fn refuse_broken(sources: &[Source]) -> Result<(), CommandError> {
+    for source in sources {
+        if let Some(BrokenYaml { place: (line, column), mistake }) = broken_manifests(&source.text).into_iter().next() {
+            let message = format!("{}:{line}:{column}: this YAML document cannot be read: {mistake}", source.name);
+            return Err(CommandError::BadUsage(message));
+        }
+    }
+    Ok(())
+}
+
 fn defines_kind(text: &str) -> bool {
     manifests_of(text).iter().any(|manifest| manifest["kind"] == DEFINITION)
 }

@@ -25,7 +25,7 @@ use crate::ending::{CommandError, ExitStatus};
 use cluster::activation::wait_until_active;
 use cluster::{Installation, check_files, check_live};
 use document::{Source, documents_of};
-use files::{read_all, read_sources, read_with_neighbours};
+use files::{read_all, read_sources, read_with_neighbours, refuse_broken};
 use rendering::{annotations, json, note, people, summary};
 use report::{Report, misplaced};
 use sarif::sarif;
@@ -184,6 +184,7 @@ pub(crate) fn read_manifests(files: &[PathBuf]) -> Result<TriedFiles, CommandErr
 }
 
 fn good_in(sources: Vec<Source>, files: &[PathBuf]) -> Result<TriedFiles, CommandError> {
+    refuse_broken(&sources)?;
     let kinds = written_in(&sources);
     let manifests = sources.iter().flat_map(|source| manifests_of(&source.text)).collect();
     let report = check_with(&documents_of(sources), &kinds);

@@ -2,78 +2,23 @@
 
 mod applied;
 pub(crate) mod planned;
+pub(crate) mod settings;
 mod survey;
 
+use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::Path;
 
 use drift_api::printable::printable_json;
-use drift_language::LabelSelector;
 use serde_json::json;
 
 use crate::check::read_manifests;
-use crate::cluster::{PlaceSettings, TargetsSettings, block_on};
+use crate::cluster::block_on;
 use crate::ending::{CommandError, ExitStatus};
-use crate::explain::PollingSettings;
 use crate::targets::session::Session;
 use planned::PlanResult;
+use settings::{PlanOutput, PlanSettings};
 use survey::{Plan, Survey};
-
-/// Shown at the end of `--help`.
-const EXAMPLES: &str = "Examples:
-  kubectl drift plan -f deploy/                        objects and targets of a change
-  kubectl kustomize overlays/production | kubectl drift plan -f -
-  kubectl drift plan -f deploy/ --values               with desired and observed values, secrets masked
-  kubectl drift plan -f deploy/ -o json > plan.json    for a comment on the change, and for approve --plan
-  kubectl drift plan -f target.yaml --ask-edited       a trusted change of what the target reads
-
-Exit codes: 0 nothing would change, 1 something would change, 2 nothing as far as is known, and something was not asked or is unknown,
-3 bad usage";
-
-/// Live objects of an edited target. Each is one read of the external system, and a plan of more is hardly read.
-const LIMIT: &str = "100";
-
-/// The files, and the amount of detail.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct PlanSettings {
-    /// A file, a folder (every .yaml, .yml and .json below), or - for standard input, with objects and targets as they are to be
-    /// applied; may be given several times
-    #[arg(long = "file", short, alias = "filename", required = true, value_name = "FILE|FOLDER|-")]
-    files: Vec<PathBuf>,
-    /// Ask the external system also where a target's objects, read, connection or credentials were edited. Only for a change whose
-    /// author may use the Secrets of the targets
-    #[arg(long)]
-    ask_edited: bool,
-    /// Print values, with secrets masked
-    #[arg(long)]
-    values: bool,
-    /// Of edited targets only live objects whose labels match, such as tier=prod
-    #[arg(long, short = 'l', value_name = "SELECTOR", value_parser = LabelSelector::parse)]
-    selector: Option<LabelSelector>,
-    /// Most live objects of each edited target
-    #[arg(long, value_name = "NUMBER", default_value = LIMIT)]
-    limit: usize,
-    #[command(flatten)]
-    place: PlaceSettings,
-    #[command(flatten)]
-    targets: TargetsSettings,
-    /// Output format
-    #[arg(long, short, value_enum, default_value_t)]
-    output: PlanOutput,
-    #[command(flatten)]
-    polling: PollingSettings,
-}
-
-/// The output format of a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum PlanOutput {
-    /// Paragraphs for people
-    #[default]
-    Text,
-    /// A JSON object
-    Json,
-}
 
 /// Plans and prints the result.
 ///
@@ -81,6 +26,7 @@ enum PlanOutput {
 /// If a file is bad, the cluster does not answer, or stdout is closed.
 pub(crate) fn run(settings: &PlanSettings) -> Result<ExitStatus, CommandError> {
     // Before the cluster is asked: what is wrong with a file needs no cluster.
+    settings.files.iter().try_for_each(|file| refuse_links(file))?;
     let files = read_manifests(&settings.files)?;
     let plan = block_on(async {
         let session = Session::open(&settings.targets).await?;
@@ -92,6 +38,26 @@ pub(crate) fn run(settings: &PlanSettings) -> Result<ExitStatus, CommandError> {
     };
     anstream::stdout().write_all(text.as_bytes())?;
     Ok(plan.status())
+}
+
+/// Refuses links below a folder: the author of a change could link to any file of this machine.
+fn refuse_links(folder: &Path) -> Result<(), CommandError> {
+    let unreadable = |error: std::io::Error| CommandError::BadUsage(format!("{}: {error}", folder.display()));
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let (path, kind) = (entry.path(), entry.file_type().map_err(unreadable)?);
+        if kind.is_symlink() {
+            let message = format!("{}: a link; plan reads no links below a folder, so name its target", path.display());
+            return Err(CommandError::BadUsage(message));
+        }
+        if kind.is_dir() {
+            refuse_links(&path)?;
+        }
+    }
+    Ok(())
 }
 
 impl Plan {

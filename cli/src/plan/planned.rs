@@ -21,7 +21,8 @@ pub(crate) enum PlanResult {
     Changes,
     /// That could not be found out.
     Unknown,
-    /// The external system was not asked, because what is asked was edited.
+    /// The external system was not asked, because what is asked was edited or the object is in another namespace than the
+    /// named one.
     NotAsked,
 }
 
@@ -47,6 +48,16 @@ pub(crate) struct ObjectName {
 }
 
 impl ObjectName {
+    /// Returns true if every part may be one of a path at the API server. A file of a stranger could otherwise ask for
+    /// another resource.
+    pub(crate) fn is_valid(&self) -> bool {
+        let is_part = |text: &str| {
+            let is_plain = |letter: char| letter.is_ascii_graphic() && !"/?#%\\".contains(letter);
+            !text.is_empty() && text.chars().all(is_plain) && text != "." && text != ".."
+        };
+        is_part(&self.name) && self.namespace.as_deref().is_none_or(is_part) && is_part(&self.kind)
+    }
+
     /// The name as people read it.
     pub(crate) fn told(&self) -> String {
         match &self.namespace {

@@ -10,9 +10,9 @@ use drift_kube::kinds::{KindError, WrittenKinds};
 use drift_language::{ObjectSelection, Target};
 use serde_json::{Value, json};
 
-use super::PlanSettings;
 use super::applied::{Applied, applied};
 use super::planned::{ObjectName, Outlook, PlanResult, Planned, PlannedTarget, hash_of};
+use super::settings::PlanSettings;
 use crate::check::TriedFiles;
 use crate::cluster::{each_object, get, kind_of};
 use crate::ending::CommandError;
@@ -29,6 +29,10 @@ const READ_CHANGED: &str =
 const UNSELECTED: &str = "no target selects it";
 /// Said of an object whose target is not known.
 const BY_LAST_GOOD: &str = "a target may select it whose text cannot be read: check --from-cluster says what is wrong";
+/// Said of an object whose name is not sent to the API server.
+const NO_NAME: &str = "its name or namespace is not one of Kubernetes";
+/// Said of an object outside of the namespace that was named.
+const ELSEWHERE: &str = "it is not in the namespace of -n";
 /// Said of an object that is on its way out.
 const DELETING: &str = "it is being deleted";
 
@@ -156,6 +160,16 @@ impl<'s> Survey<'s> {
         planned.name = named(kind.resolved.namespaced.then_some(home));
         if !self.seen.insert(planned.name.clone()) {
             return Ok(None);
+        }
+        let is_elsewhere = |only: &str| planned.name.namespace.as_deref().is_some_and(|home| home != only);
+        let refused = match self.settings.place.stated() {
+            _ if !planned.name.is_valid() => Some((PlanResult::Unknown, NO_NAME)),
+            Some(only) if is_elsewhere(only) => Some((PlanResult::NotAsked, ELSEWHERE)),
+            _ => None,
+        };
+        if let Some((result, why)) = refused {
+            planned.outlook = Outlook::Unpolled(result, why.to_owned());
+            return Ok(Some(planned));
         }
         let mut manifest = manifest.clone();
         if kind.resolved.namespaced {

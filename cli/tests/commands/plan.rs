@@ -103,3 +103,38 @@ fn what_cannot_be_planned_is_unknown() {
     let (code, _, said) = ended(run_in(Path::new("."), &["approve", "--plan", "Cargo.toml"], ""));
     assert!(code == 3 && said.starts_with("error: Cargo.toml: "), "{said}");
 }
+
+#[test]
+fn a_file_names_only_objects_of_its_namespace() {
+    let with = |name: &str, namespace: &str| {
+        let mut web = web();
+        web["metadata"] = json!({"name": name, "namespace": namespace});
+        web.to_string()
+    };
+    let of_namespace = ["-n", "drift-demo"];
+    for (file, more, expected) in [
+        (with("www?fieldManager=x#", "drift-demo"), &[][..], "its name or namespace is not one of Kubernetes"),
+        (with("..", "drift-demo"), &[], "its name or namespace is not one of Kubernetes"),
+        (with("web", "drift-system/secrets/reader?x="), &[], "its name or namespace is not one of Kubernetes"),
+        (with("web", "team-b"), &of_namespace, "it is not in the namespace of -n"),
+    ] {
+        let (code, told, secrets) = planned(&file, more);
+        assert!((code, secrets) == (2, 0) && told.contains(expected), "{file}: {code} {told}");
+    }
+}
+
+#[test]
+fn a_bad_file_ends_the_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = || {
+        let (code, printed, said) = ended(run_in(folder.path(), &["plan", "-f", "."], ""));
+        assert_eq!((code, printed.as_str()), (3, ""), "{said}");
+        said
+    };
+    let broken = folder.path().join("broken.yaml");
+    std::fs::write(&broken, "kind: Proxy\nspec: {ttl: 3\n").unwrap();
+    assert!(told().contains("broken.yaml:2:7: this YAML document cannot be read: "), "{}", told());
+    std::fs::remove_file(broken).unwrap();
+    std::os::unix::fs::symlink("/dev/null", folder.path().join("link.yaml")).unwrap();
+    assert!(told().contains("link.yaml: a link; "), "{}", told());
+}

@@ -3,14 +3,11 @@
 //! Targets with the same read use the same external system. So the default scope is the read as written, without parts
 //! that depend on the object and without credentials.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::read::Read;
-use crate::target::Target;
 use crate::yaml::Node;
 use drift_api::identity::ScopeId;
-use drift_api::secrets::labelled_secrets::CredentialError;
 
 /// Prefix of a scope that is named by its id, as records show it.
 const BY_ID: &str = "id ";
@@ -30,6 +27,11 @@ pub struct IdentityScope {
 impl IdentityScope {
     fn named(name: &str) -> Self {
         Self { name: name.into(), id: ScopeId::of(name) }
+    }
+
+    /// Returns the scope within this one of the objects that are read with an account.
+    pub(crate) fn of_account(&self, account: &str) -> ScopeId {
+        ScopeId::of(&format!("{} {account}", self.id))
     }
 }
 
@@ -52,37 +54,4 @@ pub fn scope_by_id(id: ScopeId) -> String {
 /// Returns the scope of the read in `spec`. Without a valid read there is no target, and the scope has no name.
 pub(crate) fn scope_of_read(read: Option<&Read>, spec: &Node) -> IdentityScope {
     IdentityScope::named(&read.map(|read| read.source.section().scope(spec)).unwrap_or_default())
-}
-
-impl Target {
-    /// Returns the scope of an object's identity. With a list of credentials, each names an account, and so has a scope
-    /// of its own.
-    ///
-    /// # Errors
-    /// Fails if the read lists no credential for the object's namespace.
-    pub fn scope_of(&self, namespace: Option<&str>) -> Result<ScopeId, CredentialError> {
-        match self.read.source.section().credential_list() {
-            Some(list) => list.account(namespace).map(|account| self.scope_for(account)),
-            None => Ok(self.scope.id),
-        }
-    }
-
-    /// The scopes of all its objects.
-    #[must_use]
-    pub fn scopes(&self) -> BTreeSet<ScopeId> {
-        match self.read.source.section().credential_list() {
-            Some(list) => list.accounts().iter().map(|account| self.scope_for(account)).collect(),
-            None => BTreeSet::from([self.scope.id]),
-        }
-    }
-
-    /// Returns true if the scope of an object depends on its credential.
-    #[must_use]
-    pub fn has_accounts(&self) -> bool {
-        self.read.source.section().credential_list().is_some()
-    }
-
-    fn scope_for(&self, account: &str) -> ScopeId {
-        ScopeId::of(&format!("{} {account}", self.scope.id))
-    }
 }

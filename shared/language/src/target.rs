@@ -27,8 +27,10 @@ use crate::systems::kubernetes::read::KubernetesRead;
 use crate::yaml::problem::DocumentName;
 use crate::yaml::{Fields, Reader, expression};
 use drift_api::condition::{DesiredHash, DifferingFields};
+use drift_api::identity::ScopeId;
 use drift_api::names::OBSERVED_GENERATION;
 use drift_api::object::field_paths::FieldPaths;
+use drift_api::secrets::labelled_secrets::CredentialError;
 
 /// Maximum characters of an identity: enough for the longest names of external systems, and short enough for a message.
 const MAX_IDENTITY_CHARS: usize = 253;
@@ -196,6 +198,42 @@ impl Target {
     pub fn has_own_identities(&self) -> bool {
         let is_shared = |path: &[String]| path.first().is_some_and(|first| SHARED_FIELDS.contains(&first.as_str()));
         !self.identity.fields().iter().all(is_shared)
+    }
+}
+
+impl Target {
+    /// Returns the scope of an object's identity. With a list of credentials, each names an account, and so has a scope
+    /// of its own.
+    ///
+    /// # Errors
+    /// Fails if the read lists no credential for the object's namespace.
+    pub fn scope_of(&self, namespace: Option<&str>) -> Result<ScopeId, CredentialError> {
+        match self.read.source.section().credential_list() {
+            Some(list) => list.account(namespace).map(|account| self.scope.of_account(account)),
+            None => Ok(self.scope.id),
+        }
+    }
+
+    /// The scopes of all its objects.
+    #[must_use]
+    pub fn scopes(&self) -> BTreeSet<ScopeId> {
+        match self.read.source.section().credential_list() {
+            Some(list) => list.accounts().iter().map(|account| self.scope.of_account(account)).collect(),
+            None => BTreeSet::from([self.scope.id]),
+        }
+    }
+
+    /// Returns the account that reads an object of this namespace. Empty if one reads all objects, or none reads it.
+    #[must_use]
+    pub fn account_of(&self, namespace: Option<&str>) -> &str {
+        let list = self.read.source.section().credential_list();
+        list.and_then(|list| list.account(namespace).ok()).unwrap_or_default()
+    }
+
+    /// Returns true if the scope of an object depends on its credential.
+    #[must_use]
+    pub fn has_accounts(&self) -> bool {
+        self.read.source.section().credential_list().is_some()
     }
 }
 

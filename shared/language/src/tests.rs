@@ -376,7 +376,7 @@ spec:
         ("{ttl:", "{other: 1, ttl:", false),
         ("mode: Correct", "mode: Observe", false),
         ("mode: Correct", "mode: Approve\n    windows: [{cron: '0 22 * * *', duration: 1h}]", false),
-        ("  compare:", "  interval: 1m\n  timeout: 5s\n  suspend: true\n  confirm: {drift: 2}\n  compare:", false),
+        ("  compare:", "  interval: 1m\n  timeout: 5s\n  confirm: {drift: 2}\n  compare:", false),
         ("  compare:", "  publish: {seen: \"${observed.x}\"}\n  ready: true\n  compare:", false),
         // Another system, another credential, other objects, or another guard.
         ("https://h.example", "https://evil.example", true),
@@ -395,6 +395,8 @@ spec:
         ("  compare:", "  suspendWhen: \"${false}\"\n  compare:", true),
         ("  compare:", "  objectMay: [interval]\n  compare:", true),
         ("  compare:", "  scope: other\n  compare:", true),
+        ("  compare:", "  suspend: true\n  compare:", true),
+        ("  compare:", "  hints: {webhook: {secretRef: {name: other}, identity: \"${payload.id}\"}}\n  compare:", true),
         ("auth: {bearer: {secretRef: {name: r, key: token}}}", "proxy: {url: 'http://evil.example'}", true),
         ("    http: {url", "    limits: {perSecond: 1}\n    http: {url", true),
         ("{url: \"/zones/${zone}\", auth", "{url: \"/zones/${zone}\", method: POST, body: {a: 1}, auth", true),

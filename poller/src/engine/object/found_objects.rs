@@ -1,4 +1,4 @@
-//! Count of the objects of one target whose resource was found before, by the result of their last poll.
+//! Count of the objects of one target and account whose resource was found before, by the result of their last poll.
 //!
 //! Kept up to date by differences, so that a judgement costs the same for any number of objects.
 
@@ -23,7 +23,7 @@ pub enum Standing {
     Failed,
 }
 
-/// The objects of one target whose resource was found before.
+/// The objects of one target and account whose resource was found before.
 #[derive(Debug, Default)]
 pub struct FoundObjects {
     count: usize,

@@ -2,7 +2,7 @@
 //!
 //! Each object's next wake is in one ordered queue, so that a hundred thousand quiet objects cost nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +48,8 @@ pub struct ObjectStore {
     /// All objects at a start, and few objects later.
     owing: OwingObjects,
     unwritten: UnwrittenObjects,
-    found: FoundObjects,
+    /// By the account that reads them. An account that works proves nothing about another.
+    found: BTreeMap<String, FoundObjects>,
     /// Index of the object that last proved the read, or was last looked at for that.
     prover: usize,
     listed: bool,
@@ -70,7 +71,7 @@ impl ObjectStore {
             writes: Fifo::default(),
             owing: OwingObjects::default(),
             unwritten: UnwrittenObjects::default(),
-            found: FoundObjects::default(),
+            found: BTreeMap::new(),
             prover: 0,
             listed: false,
             heard: None,
@@ -100,7 +101,7 @@ impl ObjectStore {
         if let Some(state) = self.states.swap_remove(uid) {
             self.owing.set(&state.object().id, None);
             self.unwritten.set(uid, None);
-            self.found.change(state.counted(), Standing::Uncounted);
+            count(&mut self.found, &self.target, &state, (state.counted(), Standing::Uncounted));
         }
         self.polls.remove(uid);
         self.writes.leave(uid);
@@ -145,17 +146,21 @@ impl ObjectStore {
     /// Returns the other objects than this one whose resource was found before.
     #[must_use]
     pub fn others(&self, uid: &Uid) -> OtherObjects {
-        self.found.without(self.states.get(uid).map(ObjectState::counted).unwrap_or_default())
+        let Some(state) = self.states.get(uid) else { return OtherObjects::default() };
+        self.found.get(account_of(&self.target, state)).map(|found| found.without(state.counted())).unwrap_or_default()
     }
 
-    /// Records that a poll that began at `began` found a resource. If it is the only one that is known to be there, the
-    /// read works again, and missing resources are polled promptly.
-    pub fn note_found(&mut self, began: Moment, now: Moment) {
-        if !self.found.note_found(began) {
+    /// Records that a poll that began at `began` found the resource of this object. If it is the only one of its account
+    /// that is known to be there, the read works again, and missing resources are polled promptly.
+    pub fn note_found(&mut self, uid: &Uid, began: Moment, now: Moment) {
+        let Some(state) = self.states.get(uid) else { return };
+        let account = account_of(&self.target, state);
+        if !self.found.entry(account.to_owned()).or_default().note_found(began) {
             return;
         }
+        let is_waiting = |state: &ObjectState| state.is_missing() && account_of(&self.target, state) == account;
         let missing: Vec<Uid> =
-            self.states.iter().filter(|(_, state)| state.is_missing()).map(|(uid, _)| uid.clone()).collect();
+            self.states.iter().filter(|(_, state)| is_waiting(state)).map(|(uid, _)| uid.clone()).collect();
         missing.iter().for_each(|uid| _ = self.update(uid, now, |state| state.prove_read(now)));
     }
 
@@ -163,10 +168,12 @@ impl ObjectStore {
     /// `PROVERS_LOOKED_AT` objects: in a mass loss most are missing, and the regular polls find one that is not.
     pub fn ask_for_proof(&mut self, of: &Uid, now: Moment) {
         let count = self.states.len();
+        let Some(account) = self.states.get(of).map(|state| account_of(&self.target, state).to_owned()) else { return };
         for step in 0..count.min(PROVERS_LOOKED_AT) {
             let index = (self.prover + step) % count;
             let Some((uid, state)) = self.states.get_index(index) else { continue };
-            if uid == of || !matches!(state.counted(), Standing::Present | Standing::Unpolled) {
+            let is_of_account = account_of(&self.target, state) == account;
+            if uid == of || !is_of_account || !matches!(state.counted(), Standing::Present | Standing::Unpolled) {
                 continue;
             }
             self.prover = index;
@@ -299,8 +306,8 @@ impl ObjectStore {
         self.wakes.remove(uid);
         let Some(state) = self.states.get_mut(uid) else { return };
         let write = state.next_write(now).filter(|_| !self.writes.has(uid));
-        let (before, after) = state.count_standing();
-        self.found.change(before, after);
+        let standings = state.count_standing();
+        count(&mut self.found, &self.target, state, standings);
         self.owing.set(&state.object().id, state.owes_verdict(now));
         self.unwritten.set(&state.object().id.uid, state.unwritten(now));
         // An object in the regular line wakes once more to move to the prompt line.
@@ -309,6 +316,22 @@ impl ObjectStore {
         if let Some(wake) = [poll, state.silence_due(), write, state.overdue_at(now)].into_iter().flatten().min() {
             self.wakes.add_after(uid, wake);
         }
+    }
+}
+
+fn account_of<'t>(target: &'t Target, state: &ObjectState) -> &'t str {
+    target.account_of(state.object().id.namespace.as_deref())
+}
+
+/// Changes the standing of an object among those of its account.
+fn count(
+    found: &mut BTreeMap<String, FoundObjects>,
+    target: &Target,
+    state: &ObjectState,
+    (before, after): (Standing, Standing),
+) {
+    if before != after {
+        found.entry(account_of(target, state).to_owned()).or_default().change(before, after);
     }
 }
 

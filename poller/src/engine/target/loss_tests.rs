@@ -38,7 +38,11 @@ impl Scene {
     }
 
     fn of(objects: BTreeMap<String, Value>) -> Self {
-        let text = target(TEXT);
+        Self::with(TEXT, objects)
+    }
+
+    fn with(text: &str, objects: BTreeMap<String, Value>) -> Self {
+        let text = target(text);
         let engine = Target::new(text.clone(), Alone::default());
         let mut scene = Self { engine, text, objects, found: BTreeMap::new(), second: 1, writes: 0 };
         let names: Vec<String> = scene.objects.keys().cloned().collect();
@@ -146,6 +150,29 @@ fn the_loss_of_all_is_unknown_until_one_is_found() {
         let expected: Vec<&str> = std::iter::once("InSync").chain(vec!["ExternalMissing"; names.len() - 1]).collect();
         assert_eq!(scene.reasons(), expected);
     }
+}
+
+#[test]
+fn another_account_proves_no_loss() {
+    let list =
+        "credentials: [{namespaces: [one], secretRef: {name: one}}, {namespaces: [two], secretRef: {name: two}}]";
+    let read = format!("read: {{http: {{url: 'https://h/${{self.spec.id}}', auth: {{bearer: {{{list}}}}}}}}}");
+    let text = TEXT.replace("read: {http: {url: \"http://h/${self.spec.id}\"}}", &read);
+    assert_ne!(text, TEXT);
+    let objects = [("a", "one"), ("b", "one"), ("c", "two"), ("d", "two")].map(|(name, namespace)| {
+        let mut object = object(name);
+        object["metadata"]["namespace"] = namespace.into();
+        (name.to_owned(), object)
+    });
+    let mut scene = Scene::with(&text, objects.into());
+    ["a", "b", "c", "d"].iter().for_each(|name| scene.finds(name, Finding::InSync));
+    scene.run(40);
+    ["c", "d"].iter().for_each(|name| scene.finds(name, Finding::Absent));
+    scene.run(200);
+    assert_eq!(scene.reasons(), ["InSync", "InSync", "AllMissing", "AllMissing"]);
+    scene.finds("c", Finding::InSync);
+    scene.run(60);
+    assert_eq!(scene.reasons(), ["InSync", "InSync", "InSync", "ExternalMissing"]);
 }
 
 #[test]

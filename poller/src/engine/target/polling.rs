@@ -92,7 +92,7 @@ impl<P: SharedState> Target<P> {
         self.report(Report::Polled(found.finding.as_label(), took));
         let (is_found, is_absent) = (found.finding.is_presence(), found.finding == Finding::Absent);
         if is_found {
-            self.objects.note_found(begun.at(), now);
+            self.objects.note_found(&uid, begun.at(), now);
         }
         self.objects.update(&uid, now, |state| {
             if state.finish_poll(EndedPoll { begun, others }, found, now) {

@@ -53,8 +53,7 @@ pub(crate) fn verdict_hash(spec: &Node, wanted: &[&str]) -> String {
 const ASKING_BYTES: usize = 16;
 
 /// The sections that neither choose what a read asks nor where a credential goes.
-const UNASKED_SECTIONS: &[&str] =
-    &["compare", "confirm", "hints", "interval", "publish", "ready", "suspend", "timeout"];
+const UNASKED_SECTIONS: &[&str] = &["compare", "confirm", "interval", "publish", "ready", "timeout"];
 
 /// Fingerprint of everything that decides what a poll asks, of whom, and with which credential. `correct` counts with
 /// its connection. A key that is not known to be harmless counts.

@@ -25,7 +25,7 @@ pub(super) fn expand(root: &mut Node) {
         }
     }
     for section in ["read", "correct"] {
-        for kind in ["bearer", "header"] {
+        for kind in ["bearer", "header", "query", "body"] {
             add_key(at(spec, &[section, "http", "auth", kind, "secretRef"]));
             let listed = at(spec, &[section, "http", "auth", kind, "credentials"]);
             listed.into_iter().flat_map(Node::items_mut).for_each(|entry| add_key(entry.get_mut("secretRef")));

@@ -13,15 +13,17 @@ use crate::section::{Key, Leaf, Schema, Section, distinct, literal, section};
 use crate::values::names::is_dns_label;
 use crate::yaml::{Content, Fields, Node, Reader};
 
-/// Maximum entries of a list, and namespaces of an entry. A cluster has about 10,000 namespaces at most, and a document
-/// has 256 KiB.
-const MAX_ENTRIES: usize = 1_000;
+/// Maximum entries of a list. Each may have a token, and a program keeps 256 of them.
+const MAX_ENTRIES: usize = 100;
+
+/// Maximum namespaces of an entry. A cluster has about 10,000 at most, and a document has 256 KiB.
+const MAX_NAMESPACES: usize = 1_000;
 
 const CREDENTIALS: &str = "credentials";
 const NAMESPACES: &str = "namespaces";
 
 /// The keys that name a credential, and may be in an entry if the section has them.
-const CHOICES: [&str; 3] = ["secretRef", "roleArn", "serviceAccountToken"];
+const CHOICES: [&str; 5] = ["secretRef", "roleArn", "serviceAccountToken", "clientId", "issuer"];
 /// The same of a section that is itself a reference, such as `serviceAccountToken`.
 const NAME: &str = "name";
 
@@ -185,7 +187,7 @@ fn find_list(node: &Node, path: &[&str]) -> Option<Vec<String>> {
 #[derive(Section)]
 struct Entry {
     /// Names of namespaces. Each is in one entry.
-    #[key(distinct(1..=MAX_ENTRIES, literal(parse_namespace)))]
+    #[key(distinct(1..=MAX_NAMESPACES, literal(parse_namespace)))]
     namespaces: Vec<String>,
 }
 
@@ -229,7 +231,10 @@ fn read_list<T>(
                 let message = format!("{place_of_item}.{}: it is beside {CREDENTIALS} too; write it once", twice.key);
                 return reader.refuse(twice.key_at, message);
             }
-            accounts.push(chosen().flat_map(|entry| texts(&entry.value)).collect::<Vec<_>>().join(" "));
+            let mut account: Vec<_> =
+                chosen().map(|entry| format!("{}={}", entry.key, text_of(&entry.value))).collect();
+            account.sort();
+            accounts.push(account.join(" "));
             // A mistake beside the list would be in each.
             let is_told = accounts.len() > 1 && reader.has_faults();
             if is_told { None } else { one.read(reader, &alone(node, path, item)?, place) }
@@ -248,17 +253,9 @@ fn alone(node: &Node, path: &[String], entry: &Node) -> Option<Node> {
     Some(alone)
 }
 
-/// The texts of a reference: its name, and its key.
-fn texts(node: &Node) -> Vec<String> {
-    match &node.content {
-        Content::Text(text) => vec![text.clone()],
-        Content::Map(entries) => {
-            let mut entries: Vec<_> = entries.iter().collect();
-            entries.sort_by_key(|entry| &entry.key);
-            entries.into_iter().flat_map(|entry| texts(&entry.value)).collect()
-        }
-        _ => Vec::new(),
-    }
+/// The text of a reference, however its keys are ordered.
+fn text_of(node: &Node) -> String {
+    node.to_json().to_string()
 }
 
 /// Returns the keys below this one.

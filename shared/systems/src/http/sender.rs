@@ -122,7 +122,7 @@ impl HttpSender {
         self.shared.memory.try_keep(host, bytes)
     }
 
-    /// Sends one request. A GET or HEAD is retried once if the other side had dropped the reused connection, and a
+    /// Sends one request. A GET or HEAD is retried once if its connection ended without a response, and a
     /// request with a rejected token once with another token. The caller sets the deadline (drop the future, preferably
     /// with [`before_deadline`](crate::before_deadline)). `progress` records waits.
     ///

@@ -1,6 +1,6 @@
 //! The credential of a request: from a labelled Secret into one header, or by [`field`] into the query or the body.
 //!
-//! The header is marked sensitive, so that `Debug` output of
+//! Only these two places expose a secret value for sending. The header is marked sensitive, so that `Debug` output of
 //! the request hides it and HTTP/2 does not index it.
 
 pub(super) mod assertion;

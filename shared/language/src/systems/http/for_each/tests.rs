@@ -116,7 +116,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "read: {http: {",
         "read: {http: {forEach: \"${[1]}\", ",
-        "8:17 `forEach` belongs in `correct.http.create[]` or in `correct.http.delete[]` or in `correct.http.replace[]` or in `correct.http.update[]`, not in `read.http`; known here: method, url, headers, body, form, text, xml, as, lists, accept, absentWhen, steps, each, key, next, auth, tls, proxy, absentUntil, limitedWhen, validWhen, settlingWhen, observed, maxBytes, socket",
+        "8:17 `forEach` belongs in `correct.http.create[]` or in `correct.http.delete[]` or in `correct.http.replace[]` or in `correct.http.update[]`, not in `read.http`; known here: method, url, headers, body, form, text, xml, as, lists, accept, absentWhen, steps, each, key, next, auth, tls, proxy, absentUntil, limitedWhen, unauthorizedWhen, validWhen, settlingWhen, observed, maxBytes, socket",
     ),
 ];
 
