@@ -330,7 +330,9 @@ fn with_sorted_verbs(line: &str) -> String {
 /// Returns kubectl's list without the rights of every account, sorted, with the shipped group's name.
 fn table(world: &World, listed: &str) -> String {
     let rights = listed.lines().map(with_sorted_verbs);
-    let is_everybodys = |line: &String| line.starts_with("[/") || line.starts_with("selfsubject");
+    // Kubernetes 1.37 lets every ServiceAccount read the bundles of trusted certificates.
+    let of_everybody = ["[/", "selfsubject", "clustertrustbundles.certificates.k8s.io "];
+    let is_everybodys = |line: &String| of_everybody.iter().any(|start| line.starts_with(start));
     let mut rights: Vec<String> =
         rights.filter(|line| !is_everybodys(line)).map(|line| line.replace(world.group(), manifests::GROUP)).collect();
     rights.sort();
