@@ -2,7 +2,6 @@
 //!
 //! The controller sees the hash of the present correction alone. A plan of last week approves nothing by itself.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use super::pending::{Pending, pending};
 use super::{ApproveSettings, approve, is_agreed};
 use crate::cluster::writable_kind_of;
 use crate::ending::{CommandError, ExitStatus};
-use crate::explain::{Leases, WayOut, preview};
+use crate::explain::{Leases, WaysOut, preview};
 use crate::plan::planned::{ObjectName, PlanResult, hash_of};
 use crate::targets::active::active_object;
 use crate::targets::known::LiveTargets;
@@ -69,7 +68,7 @@ pub(super) async fn approve_plan(settings: &ApproveSettings, entries: &[Entry]) 
     let session = Session::open(&settings.targets).await?;
     let live = session.live_targets().await?;
     let leases = Leases::read(&session, &settings.polling.controller_lease).await;
-    let (mut ways, mut approvable) = (BTreeMap::new(), Vec::new());
+    let (mut ways, mut approvable) = (WaysOut::default(), Vec::new());
     let mut status = ExitStatus::Success;
     let mut refuse = |told: &str, why: CommandError| {
         // What is unknown outweighs what is refused.
@@ -116,7 +115,7 @@ pub(super) async fn approve_plan(settings: &ApproveSettings, entries: &[Entry]) 
 async fn again(
     (settings, session): (&ApproveSettings, &Session<'_>),
     (live, leases): (&LiveTargets, &Leases),
-    ways: &mut BTreeMap<String, WayOut>,
+    ways: &mut WaysOut,
     entry: &Entry,
 ) -> Result<Result<Option<Approvable>, CommandError>, CommandError> {
     let refused = |why: String| Ok(Err(CommandError::BadUsage(why)));
@@ -129,10 +128,7 @@ async fn again(
         Ok(found) => found,
         Err(why) => return Ok(Err(why)),
     };
-    if !ways.contains_key(&target.name) {
-        ways.insert(target.name.clone(), WayOut::open(session, &settings.polling, &target).await?);
-    }
-    let Some(way) = ways.get(&target.name) else { return Ok(Ok(None)) };
+    let way = ways.of(session, &settings.polling, &target).await?;
     let preview = Box::pin(preview(way, (&target, true), &object, leases)).await;
     if hash_of(&target, &object, entry.is_new, &preview) != entry.hash {
         return refused("its plan differs now: plan again".to_owned());

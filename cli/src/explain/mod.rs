@@ -57,8 +57,8 @@ use facts::as_published;
 use holds::holds;
 use invalid_answer::describe;
 use masker::Masker;
-pub(crate) use polling::WayOut;
 use polling::{Polled, poll};
+pub(crate) use polling::{WayOut, WaysOut};
 pub(crate) use preview::{Preview, preview};
 use requests::asked;
 

@@ -1,6 +1,7 @@
 //! The poll of `explain`, made by the poller's code with the rights and the network of the person who runs it.
 
-use std::collections::HashSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -84,6 +85,28 @@ impl WayOut {
             troubles: Arc::new(Troubles::silent()),
         };
         Ok(Self { outside, exchanges })
+    }
+}
+
+/// The ways out of the targets that were polled so far, by their names.
+#[derive(Default)]
+pub(crate) struct WaysOut(BTreeMap<String, WayOut>);
+
+impl WaysOut {
+    /// Returns the way out of a target. The first call opens it.
+    ///
+    /// # Errors
+    /// As [`WayOut::open`].
+    pub(crate) async fn of(
+        &mut self,
+        session: &Session<'_>,
+        settings: &PollingSettings,
+        target: &Target,
+    ) -> Result<&WayOut, CommandError> {
+        Ok(match self.0.entry(target.name.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(WayOut::open(session, settings, target).await?),
+        })
     }
 }
 

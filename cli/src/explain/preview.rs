@@ -1,4 +1,5 @@
-//! What would follow for one object, as `plan` shows it: with values, and without any.
+//! The verdict, the requests and the holds that would follow for one object, as `plan` shows them: with values, and
+//! without any.
 
 use drift_api::condition::{ConditionStatus, ObservedReason, closed_text};
 use drift_api::held_corrections::{Held, Hold};

@@ -14,10 +14,10 @@ use crate::kinds::names::{ServedKind, is_definition, served_versions};
 /// The fields of `metadata` that an author writes. The API server sets the others.
 const WRITTEN_METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 
-/// Said of an object whose kind has no known schema.
+/// Note about an object whose kind has no known schema.
 const WITHOUT_DEFAULTS: &str =
     "without the defaults of its kind: neither a dry run nor its CustomResourceDefinition was permitted";
-/// Said of an object that the schema completed.
+/// Note about an object that the schema completed.
 const BY_SCHEMA: &str = "with the defaults of its CustomResourceDefinition: a dry run was not permitted";
 
 /// An object as it would be applied.
@@ -28,7 +28,8 @@ pub(super) struct Applied {
     pub(super) note: Option<&'static str>,
 }
 
-/// Applies a manifest in thought. `live` is the object that is there; `kind` is `None` if the cluster lacks the kind.
+/// Completes a manifest as an apply would, and writes nothing. `live` is the object that is there. `is_served` is false if
+/// the cluster lacks the kind.
 ///
 /// # Errors
 /// [`CallError`], if the API server refuses the object.

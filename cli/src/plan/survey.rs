@@ -16,24 +16,24 @@ use super::settings::PlanSettings;
 use crate::check::TriedFiles;
 use crate::cluster::{each_object, get, kind_of};
 use crate::ending::CommandError;
-use crate::explain::{Leases, WayOut, preview};
+use crate::explain::{Leases, WaysOut, preview};
 use crate::targets::known::LiveTargets;
 use crate::targets::reports::ReportLists;
 use crate::targets::session::Session;
 use crate::targets::with_report;
 
-/// Said of an object, or a target, about which nothing was asked.
+/// Message about an object or a target that was not asked about, because its read was edited.
 const READ_CHANGED: &str =
     "read changed: not asked. --ask-edited asks; it is for a change whose author may use the Secrets of the target";
-/// Said of an object that no target selects any more.
+/// Message about an object that no target selects any more.
 const UNSELECTED: &str = "no target selects it";
-/// Said of an object whose target is not known.
+/// Message about an object whose target is not known.
 const BY_LAST_GOOD: &str = "a target may select it whose text cannot be read: check --from-cluster says what is wrong";
-/// Said of an object whose name is not sent to the API server.
+/// Message about an object whose name is not sent to the API server.
 const NO_NAME: &str = "its name or namespace is not one of Kubernetes";
-/// Said of an object outside of the namespace that was named.
+/// Message about an object outside of the namespace of `-n`.
 const ELSEWHERE: &str = "it is not in the namespace of -n";
-/// Said of an object that is on its way out.
+/// Message about an object that is being deleted.
 const DELETING: &str = "it is being deleted";
 
 /// The result of a plan.
@@ -69,8 +69,7 @@ pub(super) struct Survey<'s> {
     /// By the name of the target, which decides between targets of one object.
     candidates: Vec<Arc<Candidate>>,
     kinds: BTreeMap<(String, String), Result<Arc<Kind>, String>>,
-    /// By the name of the target.
-    ways: BTreeMap<String, WayOut>,
+    ways: WaysOut,
     seen: BTreeSet<ObjectName>,
 }
 
@@ -88,7 +87,7 @@ impl<'s> Survey<'s> {
         let (live, leases) = futures::join!(session.targets_if_any(), leases);
         let (live, _) = live?;
         let candidates = candidates(&files, &live, settings.ask_edited);
-        let (kinds, ways) = (BTreeMap::new(), BTreeMap::new());
+        let (kinds, ways) = (BTreeMap::new(), WaysOut::default());
         let files = Arc::new(files);
         Ok(Self { session, settings, files, live, leases, candidates, kinds, ways, seen: BTreeSet::new() })
     }
@@ -308,11 +307,7 @@ impl<'s> Survey<'s> {
                 }
             },
         };
-        if !self.ways.contains_key(&target.name) {
-            let way = WayOut::open(self.session, &self.settings.polling, target).await?;
-            self.ways.insert(target.name.clone(), way);
-        }
-        let Some(way) = self.ways.get(&target.name) else { return Ok(planned) };
+        let way = self.ways.of(self.session, &self.settings.polling, target).await?;
         let preview = Box::pin(preview(way, (target, !is_edited), &object, &self.leases)).await;
         let hash = hash_of(target, &object, planned.is_new, &preview);
         Ok(Planned { outlook: Outlook::Polled(Box::new(preview), hash), ..planned })

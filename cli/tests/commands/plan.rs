@@ -1,4 +1,4 @@
-//! What `plan` asks the API server: no Secret for an edited read, and no write but dry runs.
+//! The requests of `plan` to the API server: no Secret for an edited read, and no write but dry runs.
 
 use std::path::Path;
 

@@ -23,6 +23,7 @@ use crate::spec::polling::{Confirm, DEFAULT_INTERVAL, DEFAULT_TIMEOUT, INTERVAL,
 use crate::spec::requirements::{Requirement, requirements};
 use crate::spec::status_fields::{StatusTemplates, status_templates};
 use crate::systems::Source;
+use crate::systems::by_namespace::CredentialList;
 use crate::systems::kubernetes::read::KubernetesRead;
 use crate::yaml::problem::DocumentName;
 use crate::yaml::{Fields, Reader, expression};
@@ -208,7 +209,7 @@ impl Target {
     /// # Errors
     /// Fails if the read lists no credential for the object's namespace.
     pub fn scope_of(&self, namespace: Option<&str>) -> Result<ScopeId, CredentialError> {
-        match self.read.source.section().credential_list() {
+        match self.read_credentials() {
             Some(list) => list.account(namespace).map(|account| self.scope.of_account(account)),
             None => Ok(self.scope.id),
         }
@@ -217,7 +218,7 @@ impl Target {
     /// The scopes of all its objects.
     #[must_use]
     pub fn scopes(&self) -> BTreeSet<ScopeId> {
-        match self.read.source.section().credential_list() {
+        match self.read_credentials() {
             Some(list) => list.accounts().iter().map(|account| self.scope.of_account(account)).collect(),
             None => BTreeSet::from([self.scope.id]),
         }
@@ -226,14 +227,18 @@ impl Target {
     /// Returns the account that reads an object of this namespace. Empty if one reads all objects, or none reads it.
     #[must_use]
     pub fn account_of(&self, namespace: Option<&str>) -> &str {
-        let list = self.read.source.section().credential_list();
-        list.and_then(|list| list.account(namespace).ok()).unwrap_or_default()
+        self.read_credentials().and_then(|list| list.account(namespace).ok()).unwrap_or_default()
     }
 
     /// Returns true if the scope of an object depends on its credential.
     #[must_use]
     pub fn has_accounts(&self) -> bool {
-        self.read.source.section().credential_list().is_some()
+        self.read_credentials().is_some()
+    }
+
+    /// The list of credentials of its read.
+    fn read_credentials(&self) -> Option<&CredentialList> {
+        self.read.source.section().credential_list()
     }
 }
 

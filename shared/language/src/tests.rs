@@ -340,7 +340,7 @@ fn hashes_follow_the_meaning() {
     }
 }
 
-/// What a plan of an edited target may ask.
+/// Edits of a target, each with true if a plan must not ask by the edited text.
 #[test]
 fn only_harmless_edits_keep_what_is_asked() {
     const TEXT: &str = r#"

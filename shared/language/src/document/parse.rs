@@ -183,7 +183,7 @@ fn read_document(reader: &mut Reader<'_>, document: &DocumentName, root: &Node) 
     target.correct.stored().for_each(|name| all_fields.insert(vec!["status".to_owned(), name.to_owned()]));
     target.secrets.iter().for_each(|secret| all_fields.extend(&secret.fields()));
     let namespace = || vec!["metadata".to_owned(), "namespace".to_owned()];
-    if target.read.source.section().credential_list().is_some() {
+    if target.has_accounts() {
         poll_fields.insert(namespace());
         all_fields.insert(namespace());
     }

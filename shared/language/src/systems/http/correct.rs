@@ -5,10 +5,11 @@ use crate::section::{Section, text};
 use crate::systems::actions::Actions;
 use crate::systems::by_namespace::CredentialList;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
-use crate::systems::http::auth::{Auth, Auths, auths};
+use crate::systems::http::auth::{Auths, auths};
 use crate::systems::http::correct_step::HttpStep;
 use crate::systems::http::insecure::{check_credentials, goes_unread};
 use crate::systems::http::proxy::Proxy;
+use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::request::body::Body;
 use crate::systems::http::socket::Socket;
 use crate::systems::http::tls::Tls;
@@ -185,7 +186,7 @@ impl WrittenCorrect {
         steps.iter_mut().for_each(|step| step.request.auths.clone_from(&auths));
         let any = auth.as_ref().map(|auths| &**auths.any());
         Proxy::check(reader, fields, any, steps.iter().map(|step| &step.request))?;
-        Auth::check_bodies(reader, fields, any, steps.iter().map(|step| &step.request))?;
+        RequestTemplate::check_bodies(reader, fields, any, steps.iter().map(|step| &step.request))?;
         match fields.get("tls") {
             Some(tls) if !steps.iter().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: no URL is https", fields.place("tls")))

@@ -11,11 +11,12 @@ use crate::cel::{
 use crate::section::{Key, Section, any, size, text};
 use crate::systems::by_namespace::CredentialList;
 use crate::systems::http::auth::needed_secrets::{credentials, needed_secrets};
-use crate::systems::http::auth::{Auth, Auths, auths};
+use crate::systems::http::auth::{Auths, auths};
 use crate::systems::http::collection::{Collection, WrittenCollection};
 use crate::systems::http::insecure::check_credentials;
 use crate::systems::http::proxy::Proxy;
 use crate::systems::http::read_step::{Absence, ReadStep, Requests, Turn};
+use crate::systems::http::request::RequestTemplate;
 use crate::systems::http::request::rendered::HttpRequest;
 use crate::systems::http::scope::scope_of;
 use crate::systems::http::socket::Socket;
@@ -252,7 +253,7 @@ impl WrittenRead {
         let requests = read.steps().map(|step| &step.request);
         let any = read.auth.as_ref().map(|auths| &**auths.any());
         Proxy::check(reader, fields, any, requests)?;
-        Auth::check_bodies(reader, fields, any, read.steps().map(|step| &step.request))?;
+        RequestTemplate::check_bodies(reader, fields, any, read.steps().map(|step| &step.request))?;
         match fields.get("tls") {
             Some(tls) if !read.steps().any(|step| step.request.url.is_https()) => {
                 reader.refuse(tls.at, format!("{}: the URL is not https", fields.place("tls")))

@@ -157,6 +157,26 @@ fn render_header(template: &TextTemplate, variables: &Variables<'_>) -> Result<H
 }
 
 impl RequestTemplate {
+    /// Checks that each request of a section has a body for the credential, if that is a field of it.
+    pub(crate) fn check_bodies<'r>(
+        reader: &mut Reader<'_>,
+        fields: &Fields<'_>,
+        auth: Option<&Auth>,
+        mut requests: impl Iterator<Item = &'r Self>,
+    ) -> Option<()> {
+        let has_fields = |request: &Self| matches!(request.body, Some(Body::Json(_) | Body::Form(_)));
+        match fields.get("auth").filter(|_| auth.is_some_and(Auth::is_in_body)) {
+            Some(node) if !requests.all(has_fields) => {
+                let place = fields.place("auth");
+                let message = format!(
+                    "{place}: the credential is a field of the body; give each request a body or a form, and method: POST"
+                );
+                reader.refuse(node.at, message)
+            }
+            _ => Some(()),
+        }
+    }
+
     /// Sends it through the socket of its section.
     fn through_socket(mut self, reader: &mut Reader<'_>, fields: &Fields<'_>, _: RequestKind) -> Option<Self> {
         self.socket = reader.names().socket.clone();

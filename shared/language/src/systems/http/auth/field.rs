@@ -6,11 +6,6 @@ use http::HeaderName;
 
 use crate::secrets::secret_key::{SecretKey, token_key};
 use crate::section::{Section, literal};
-use crate::systems::http::auth::Auth;
-use crate::systems::http::auth::login::parse_pointer;
-use crate::systems::http::request::RequestTemplate;
-use crate::systems::http::request::body::Body;
-use crate::yaml::{Fields, Reader};
 
 /// The place of a credential in a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,33 +58,10 @@ pub(super) fn parse_parameter(text: &str) -> Result<String, String> {
     if text.is_empty() { Err("the name of a parameter is needed".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-impl Auth {
-    /// The place of its credential, if a request without a body has none.
-    fn is_in_body(&self) -> bool {
-        match self {
-            Self::Body(_) => true,
-            Self::Login(login) => matches!(login.place, CredentialPlace::Body(_)),
-            _ => false,
-        }
-    }
-
-    /// Checks that each request has a body for the credential.
-    pub(crate) fn check_bodies<'r>(
-        reader: &mut Reader<'_>,
-        fields: &Fields<'_>,
-        auth: Option<&Self>,
-        mut requests: impl Iterator<Item = &'r RequestTemplate>,
-    ) -> Option<()> {
-        let has_fields = |request: &RequestTemplate| matches!(request.body, Some(Body::Json(_) | Body::Form(_)));
-        match fields.get("auth").filter(|_| auth.is_some_and(Self::is_in_body)) {
-            Some(node) if !requests.all(has_fields) => {
-                let place = fields.place("auth");
-                let message = format!(
-                    "{place}: the credential is a field of the body; give each request a body or a form, and method: POST"
-                );
-                reader.refuse(node.at, message)
-            }
-            _ => Some(()),
-        }
+/// Parses the place of a field.
+pub(super) fn parse_pointer(text: &str) -> Result<String, String> {
+    match text.starts_with('/') {
+        true => Ok(text.to_owned()),
+        false => Err("write a JSON Pointer such as /access_token".to_owned()),
     }
 }

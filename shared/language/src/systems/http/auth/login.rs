@@ -13,7 +13,7 @@ use url::Url;
 use crate::cel::is_template;
 use crate::secrets::secret_key::whole_secret;
 use crate::section::{Section, any, duration, literal, map, words};
-use crate::systems::http::auth::field::{CredentialPlace, parse_parameter};
+use crate::systems::http::auth::field::{CredentialPlace, parse_parameter, parse_pointer};
 use crate::systems::http::auth::jwt_claims::JwtClaims;
 use crate::systems::http::auth::oauth2::token_url;
 use crate::systems::http::request::headers::RESERVED_HEADERS;
@@ -218,13 +218,6 @@ fn read_form(reader: &mut Reader<'_>, node: &Node, place: &str) -> Option<LoginB
         .iter()
         .map(|entry| Some((entry.key.clone(), read_placeholder(reader, &entry.value, &fields.place(&entry.key))?)));
     all(texts).map(LoginBody::Form)
-}
-
-pub(super) fn parse_pointer(text: &str) -> Result<String, String> {
-    match text.starts_with('/') {
-        true => Ok(text.to_owned()),
-        false => Err("write a JSON Pointer such as /access_token".to_owned()),
-    }
 }
 
 /// Parses the name of a header.

@@ -23,7 +23,7 @@ use crate::section::{Leaf, Section, literal, section};
 use crate::systems::by_namespace::{ByNamespace, by_namespace};
 use crate::systems::http::auth::aws_sig_v4::{AwsKeys, AwsSigV4, WrittenAwsSigV4};
 use crate::systems::http::auth::challenge::Challenge;
-use crate::systems::http::auth::field::{AuthField, WrittenBody, WrittenQuery};
+use crate::systems::http::auth::field::{AuthField, CredentialPlace, WrittenBody, WrittenQuery};
 use crate::systems::http::auth::login::{Login, WrittenLogin, auth_header};
 use crate::systems::http::auth::oauth2::{OAuth2, WrittenOAuth2};
 use crate::systems::http::auth::service_account_token::ServiceAccountToken;
@@ -114,6 +114,15 @@ struct BasicSecret {
 }
 
 impl Auth {
+    /// Returns true if the credential is a field of the body.
+    pub(crate) fn is_in_body(&self) -> bool {
+        match self {
+            Self::Body(_) => true,
+            Self::Login(login) => matches!(login.place, CredentialPlace::Body(_)),
+            _ => false,
+        }
+    }
+
     /// Returns the token server that the target names, with the key of its URL.
     pub(crate) fn token_server(&self) -> Option<(&'static str, &Url)> {
         match self {
