@@ -16,7 +16,7 @@ use drift_api::object::LeanObject;
 use drift_api::object::kept_fields::KeptFields;
 use drift_api::object::object_view::ObjectView;
 use drift_api::timing::moment::Moment;
-use drift_api::timing::work_queue::WorkQueue;
+use drift_api::timing::time_queue::TimeQueue;
 use drift_language::Target;
 use drift_poller::engine::judgement::comparison::compare;
 use drift_poller::engine::judgement::finding::Finding;
@@ -115,17 +115,16 @@ fn of_a_poll(criterion: &mut Criterion) {
 
 fn of_the_schedule(criterion: &mut Criterion) {
     let uids: Vec<Uid> = (0..QUEUED).map(|number| format!("5b1f0c1e-0000-4000-8000-{number:012}").into()).collect();
-    let mut queue = WorkQueue::default();
+    let mut queue = TimeQueue::default();
     let at = |milliseconds: u64| Moment::from_start(Duration::from_millis(milliseconds));
     for (uid, number) in uids.iter().zip(0..) {
-        queue.add_after(uid, at(number));
+        queue.set(uid, Some(at(number)));
     }
     let mut now = 0;
     criterion.bench_function("schedule: one of 10,000 is due and is put off by an interval", |bench| {
         bench.iter(|| {
-            let uid = queue.next(at(now)).unwrap();
-            queue.done(&uid);
-            queue.add_after(&uid, at(now + QUEUED));
+            let uid = queue.pop_due(at(now)).unwrap();
+            queue.set(&uid, Some(at(now + QUEUED)));
             now += 1;
         });
     });

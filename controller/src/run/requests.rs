@@ -21,7 +21,7 @@ use drift_api::secrets::labelled_secrets::CredentialError;
 use drift_api::timing::moment::Moment;
 use drift_kube::process::clock;
 use drift_kube::{JobClient, Leadership, ObjectWriter, ResourceClient};
-use drift_language::{Destination, HttpRequest, Target};
+use drift_language::{Destination, Target};
 use drift_systems::{
     ConnectionParameters, Databases, DirectoryParameters, HostGate, HostReply, HttpFailure, HttpSender, Permit, Probe,
     SystemFailure,
@@ -210,7 +210,7 @@ impl RequestSender {
                         }
                         _ => None,
                     });
-                Destinations { hosts: probes.iter().map(HttpRequest::host).collect(), missing }
+                Destinations { hosts: probes.iter().map(|probe| probe.host().into_owned()).collect(), missing }
             }
             Some(Destination::Sql(sql)) => {
                 let own = sql.connection.of(requests.namespace());

@@ -16,6 +16,9 @@ pub(crate) const HOSTS: usize = 100;
 /// Number of targets on the kind for measurements that need several.
 pub(crate) const TARGETS: usize = 8;
 
+/// Reads at once, and those of each program to compare with.
+pub(crate) const AT_ONCE: usize = 128;
+
 /// Reads a second that each target allows: the maximum of the field.
 const MOST_READS: u32 = 10_000;
 
@@ -48,12 +51,11 @@ impl Load {
     }
 
     fn target(&self, world: &World, server: &Server) -> Result<Target> {
-        let url = format!("http://127.0.0.1:{}", server.port);
         let timeout = self.interval.min(Duration::from_secs(5)).as_millis();
-        let mut target = Target::of_documents(world, &url)?
+        let mut target = Target::of_documents(world, &server.url())?
             .with("/spec/interval", json!(format!("{}ms", self.interval.as_millis())))
             .with("/spec/timeout", json!(format!("{timeout}ms")))
-            .with("/spec/read/limits", json!({"concurrent": 128, "perSecond": MOST_READS}))
+            .with("/spec/read/limits", json!({"concurrent": AT_ONCE, "perSecond": MOST_READS}))
             .with("/spec/correct/mode", json!(if self.corrects { "Correct" } else { "Observe" }))
             // The resources are older than the objects.
             .with("/spec/correct/existing", json!("Adopt"))

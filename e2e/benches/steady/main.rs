@@ -14,8 +14,10 @@ mod ceiling;
 mod cores;
 mod corrections;
 mod cost;
+mod floor;
 mod load;
 mod measurements;
+mod peers;
 mod relist;
 mod server;
 mod storm;
@@ -32,6 +34,7 @@ use drift_e2e::world::World;
 use cores::Cores;
 use load::Load;
 use measurements::Bench;
+use peers::Peer;
 use server::Server;
 use table::Table;
 
@@ -50,6 +53,9 @@ struct Arguments {
     /// These alone.
     #[arg(long, value_enum)]
     only: Vec<Question>,
+    /// Be the floor and read from this URL, without a cluster.
+    #[arg(long, hide = true)]
+    floor_of: Option<String>,
     /// `cargo bench` passes it to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -60,6 +66,10 @@ struct Arguments {
 enum Question {
     /// Memory without a target.
     Idle,
+    /// The least that a poller on reqwest must spend, at both rates.
+    Floor,
+    /// A poller written with controller-runtime, at both rates.
+    Peer,
     /// At the interval that was named.
     Steady,
     /// At a tenth of it.
@@ -99,6 +109,13 @@ async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<(
     let every = Load::every(arguments.interval);
     let fast = Load::every((arguments.interval / 10).max(Duration::from_secs(1)));
     let rate = |load: Load| format!("{:.0}/s", arguments.objects as f64 / load.interval.as_secs_f64());
+    for (question, peer) in [(Question::Floor, Peer::Floor), (Question::Peer, Peer::ControllerRuntime)] {
+        // Named, because a stranger asks for the programs alone, and the peer needs modules of Go.
+        if arguments.only.contains(&question) {
+            bench.beside(&format!("{peer}, {}", rate(every)), peer, every).await?;
+            bench.beside(&format!("{peer}, {}", rate(fast)), peer, fast).await?;
+        }
+    }
     if arguments.asks(Question::Steady) {
         bench.steady(&rate(every), Load { corrects: true, ..every }).await?;
     }
@@ -138,6 +155,9 @@ async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<(
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if let Some(url) = &arguments.floor_of {
+        return floor::read_for_ever(url, arguments.objects, arguments.interval);
+    }
     // Before a second thread exists, so that all later children stay off the measured core.
     let cores = Cores::keep_off_the_last()?;
     let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use drift_api::names;
 use drift_e2e::programs::{Options, Program, Which};
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::World;
@@ -21,7 +22,7 @@ use crate::table::{Table, share};
 use crate::watcher::Watcher;
 
 /// Required time without writes before a measurement begins.
-const QUIET: Duration = Duration::from_secs(4);
+pub(crate) const QUIET: Duration = Duration::from_secs(4);
 
 /// Objects that drift at once when the latency of one verdict is measured.
 const DRIFTED: usize = 100;
@@ -68,21 +69,10 @@ impl Bench<'_> {
         let controller = if load.corrects { Some(self.start(Which::Controller).await?) } else { None };
         self.settle(&poller, load).await?;
         let before = self.account(&poller, controller.as_deref()).await?;
-        self.server.begin(load.interval);
         let began = Instant::now();
-        tokio::time::sleep(self.span(load)).await;
-        let reads = self.server.reads();
+        self.reads(what, load, poller.pid().await).await?;
         let after = self.account(&poller, controller.as_deref()).await?;
         let seconds = began.elapsed().as_secs_f64();
-        let rate = reads.count as f64 / seconds;
-        let each = 1e3 * after.poller.seconds_since(&before.poller) / reads.count as f64;
-        self.table.add(format!("{what}: reads a second"), format!("{rate:.0}"));
-        self.table.add(format!("{what}: processor time for 1,000 reads"), format!("{each:.3} s"));
-        self.table.add(
-            format!("{what}: late beyond the interval, p50 · p99"),
-            format!("{:.1} · {:.1} ms", reads.late_p50, reads.late_p99),
-        );
-        self.table.add(format!("{what}: memory"), memory(&after.poller));
         self.table.add(format!("{what}: writes of objects"), format!("{}", after.writes - before.writes));
         if let Some((before, after)) = before.controller.zip(after.controller) {
             let spent = after.seconds_since(&before) / seconds * 100.0;
@@ -91,23 +81,42 @@ impl Bench<'_> {
         if let Some(controller) = controller {
             controller.stop().await?;
         }
-        self.one_verdict(what, load).await?;
+        self.one_verdict(what, load, names::DRIFT_OBSERVED).await?;
         poller.stop().await.map(drop)
     }
 
-    /// Measures the time from the read that finds drift until a watcher sees it.
-    async fn one_verdict(&mut self, what: &str, load: Load) -> Result<()> {
-        let names: Vec<String> =
+    /// Measures the reads of a process in a span without drift.
+    pub(crate) async fn reads(&mut self, what: &str, load: Load, process: i32) -> Result<()> {
+        let before = Cost::of_process(process)?;
+        self.server.begin(load.interval);
+        let began = Instant::now();
+        tokio::time::sleep(self.span(load)).await;
+        let (reads, seconds) = (self.server.reads(), began.elapsed().as_secs_f64());
+        let after = Cost::of_process(process)?;
+        let each = 1e3 * after.seconds_since(&before) / reads.count as f64;
+        self.table.add(format!("{what}: reads a second"), format!("{:.0}", reads.count as f64 / seconds));
+        self.table.add(format!("{what}: processor time for 1,000 reads"), format!("{each:.3} s"));
+        self.table.add(
+            format!("{what}: late beyond the interval, p50 · p99"),
+            format!("{:.1} · {:.1} ms", reads.late_p50, reads.late_p99),
+        );
+        self.table.add(format!("{what}: memory"), memory(&after));
+        Ok(())
+    }
+
+    /// Measures the time from the read that finds drift until a watcher sees it in this condition.
+    pub(crate) async fn one_verdict(&mut self, what: &str, load: Load, condition: &'static str) -> Result<()> {
+        let drifted: Vec<String> =
             (0..DRIFTED.min(self.objects)).map(|number| name(number * self.objects / DRIFTED)).collect();
-        let watcher = Watcher::of(self.world, "True").await?;
-        self.change(&names, true);
-        let seen = watcher.wait_for(names.len(), load.interval * 4 + wait::DEADLINE).await?;
+        let watcher = Watcher::of(self.world, condition, "True").await?;
+        self.change(&drifted, true);
+        let seen = watcher.wait_for(drifted.len(), load.interval * 4 + wait::DEADLINE).await?;
         let spans = spans(&self.server.first_reads(), &seen);
         let figure = format!("{:.1} · {:.1} ms", share(spans.clone(), 50), share(spans, 99));
         self.table.add(format!("{what}: a read finds drift → a watcher sees it, p50 · p99"), figure);
-        let watcher = Watcher::of(self.world, "False").await?;
-        self.change(&names, false);
-        watcher.wait_for(names.len(), load.interval * 4 + wait::DEADLINE).await.map(drop)
+        let watcher = Watcher::of(self.world, condition, "False").await?;
+        self.change(&drifted, false);
+        watcher.wait_for(drifted.len(), load.interval * 4 + wait::DEADLINE).await.map(drop)
     }
 
     /// Measures the cost of a status patch for the API server as in a storm: the patches find conditions, the poller
@@ -119,7 +128,7 @@ impl Bench<'_> {
         }
         let poller = self.start(Which::Poller).await?;
         self.settle(&poller, load).await?;
-        let watcher = Watcher::of(self.world, "True").await?;
+        let watcher = Watcher::of(self.world, names::DRIFT_OBSERVED, "True").await?;
         let before = self.spent_by_api_server().await?;
         let patched = self.objects.min(PATCHED);
         let ceiling = ceiling::of_status_patches(self.world, patched, self.cores).await?;
@@ -213,18 +222,22 @@ impl Bench<'_> {
     /// Applies a load and waits until all objects are in sync and the writes have ended.
     pub(crate) async fn settle(&self, poller: &Program, load: Load) -> Result<()> {
         load.apply(self.world, &self.server).await?;
-        // The objects may have been counted under another text.
-        self.server.begin(load.interval);
+        self.all_are_read(load).await?;
         let deadline = load::first_pass(self.objects) + load.interval * 4;
-        wait::until("all objects to be read", deadline, async || {
-            let read = self.server.reads().resources;
-            Ok(if read >= self.objects { Seen::Met(()) } else { Seen::Instead(read.to_string()) })
-        })
-        .await?;
         load::wait_for(poller, self.objects, "InSync", deadline).await?;
         last_write(&[poller], deadline).await?;
         tokio::time::sleep(load.interval.min(QUIET)).await;
         Ok(())
+    }
+
+    /// Waits until all objects are read from now on. They may have been counted for another program.
+    pub(crate) async fn all_are_read(&self, load: Load) -> Result<()> {
+        self.server.begin(load.interval);
+        wait::until("all objects to be read", load::first_pass(self.objects) + load.interval * 4, async || {
+            let read = self.server.reads().resources;
+            Ok(if read >= self.objects { Seen::Met(()) } else { Seen::Instead(read.to_string()) })
+        })
+        .await
     }
 
     async fn account(&self, poller: &Program, controller: Option<&Program>) -> Result<Account> {

@@ -82,6 +82,11 @@ impl Server {
         Ok(Self { port, resources })
     }
 
+    /// Returns its URL on the first loopback address.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     /// Stores a resource.
     pub(crate) fn put(&self, path: &str, document: &Value) {
         let resource = Resource { body: document.to_string().into(), ..Resource::default() };

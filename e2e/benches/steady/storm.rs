@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use drift_api::names;
 use drift_e2e::programs::{Program, Which};
 
 use crate::ceiling::Ceiling;
@@ -34,7 +35,7 @@ impl Bench<'_> {
         (what, ceiling): (&str, Duration),
     ) -> Result<()> {
         let names: Vec<String> = (0..self.objects).map(name).collect();
-        let watcher = Watcher::of(self.world, status).await?;
+        let watcher = Watcher::of(self.world, names::DRIFT_OBSERVED, status).await?;
         let (before, poller_before) = (self.spent_by_api_server().await?, Cost::of(poller).await?);
         let began = Instant::now();
         self.change(&names, drifted);

@@ -1,18 +1,17 @@
-//! Watches the objects like a client, and records when each first has a status.
+//! Watches the objects like a client, and records when a condition of each first has a status.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use drift_api::names;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::{World, condition};
 use futures::TryStreamExt as _;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use tokio::task::JoinHandle;
 
-/// Objects whose `driftObserved` has a status, with the time of the first observation.
+/// Objects whose condition has a status, with the time of the first observation.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     seen: Arc<Mutex<HashMap<String, Instant>>>,
@@ -20,8 +19,8 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts to watch for this status.
-    pub(crate) async fn of(world: &World, status: &'static str) -> Result<Self> {
+    /// Starts to watch for this status of a condition.
+    pub(crate) async fn of(world: &World, kind: &'static str, status: &'static str) -> Result<Self> {
         let proxies = world.proxies();
         let list = proxies.list_metadata(&ListParams::default().limit(1)).await?;
         let version = list.metadata.resource_version.unwrap_or_default();
@@ -33,7 +32,7 @@ impl Watcher {
                 let WatchEvent::Modified(object) = event else { continue };
                 let now = Instant::now();
                 let Ok(value) = serde_json::to_value(&object) else { continue };
-                if condition(&value, names::DRIFT_OBSERVED).is_some_and(|found| found["status"] == status) {
+                if condition(&value, kind).is_some_and(|found| found["status"] == status) {
                     let name = object.metadata.name.unwrap_or_default();
                     noted.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_insert(now);
                 }

@@ -143,27 +143,16 @@ impl<P: SharedState> Target<P> {
 
     /// Begins the write of an object if one is due, and queues its poll if that is due.
     fn attend_object(&mut self, uid: &Uid, now: Now) {
-        let updated = self.objects.update(uid, now.moment, |state| {
+        let attended = self.objects.attend(uid, now.moment, |state| {
             state.notice_silence(now.moment);
             (
                 state.next_write(now.moment).is_some_and(|at| at <= now.moment),
-                state.flapping_is_news(),
-                state.removals_are_news(),
+                state.flapping_is_news().then(|| Report::Flapping(state.object().id.clone())),
+                state.removals_are_news().then(|| Report::VerdictRemoved(state.object().id.clone())),
             )
         });
-        let Some((may_write, flapping_is_news, removals_are_news)) = updated else { return };
-        if let Some(state) = self.objects.state(uid) {
-            let is_due = state.poll_due().is_some_and(|due| due <= now.moment);
-            if flapping_is_news {
-                self.effects.push(Effect::Report(Report::Flapping(state.object().id.clone())));
-            }
-            if removals_are_news {
-                self.effects.push(Effect::Report(Report::VerdictRemoved(state.object().id.clone())));
-            }
-            if is_due {
-                self.objects.queue_poll(uid);
-            }
-        }
+        let Some((may_write, flapping, removed)) = attended else { return };
+        self.effects.extend(flapping.into_iter().chain(removed).map(Effect::Report));
         if may_write && self.has_room_for_write() {
             self.begin_write(uid, now);
         } else if may_write {

@@ -13,7 +13,7 @@ use drift_api::condition::ObservedReason;
 use drift_api::identity::Uid;
 use drift_api::object::LeanObject;
 use drift_api::timing::moment::Moment;
-use drift_api::timing::work_queue::WorkQueue;
+use drift_api::timing::time_queue::TimeQueue;
 use drift_api::unwritten::Unwritten;
 use drift_language::Target;
 use indexmap::IndexMap;
@@ -42,7 +42,7 @@ pub struct ObjectStore {
     target: Arc<Target>,
     settings: Arc<PollSettings>,
     states: IndexMap<Uid, ObjectState, UidHasher>,
-    wakes: WorkQueue,
+    wakes: TimeQueue,
     polls: PollTurns,
     writes: Fifo,
     /// All objects at a start, and few objects later.
@@ -66,7 +66,7 @@ impl ObjectStore {
             settings: Arc::new(PollSettings::of(&target)),
             target,
             states: IndexMap::default(),
-            wakes: WorkQueue::default(),
+            wakes: TimeQueue::default(),
             polls: PollTurns::default(),
             writes: Fifo::default(),
             owing: OwingObjects::default(),
@@ -105,7 +105,7 @@ impl ObjectStore {
         }
         self.polls.remove(uid);
         self.writes.leave(uid);
-        self.wakes.remove(uid);
+        self.wakes.set(uid, None);
     }
 
     /// Records that the first list is complete.
@@ -155,7 +155,11 @@ impl ObjectStore {
     pub fn note_found(&mut self, uid: &Uid, began: Moment, now: Moment) {
         let Some(state) = self.states.get(uid) else { return };
         let account = account_of(&self.target, state);
-        if !self.found.entry(account.to_owned()).or_default().note_found(began) {
+        let is_news = match self.found.get_mut(account) {
+            Some(found) => found.note_found(began),
+            None => self.found.entry(account.to_owned()).or_default().note_found(began),
+        };
+        if !is_news {
             return;
         }
         let is_waiting = |state: &ObjectState| state.is_missing() && account_of(&self.target, state) == account;
@@ -206,15 +210,23 @@ impl ObjectStore {
 
     /// Returns the next object that is due. It is returned again only after another change.
     pub fn pop_awake(&mut self, now: Moment) -> Option<Uid> {
-        let uid = self.wakes.next(now)?;
-        self.wakes.done(&uid);
-        Some(uid)
+        self.wakes.pop_due(now)
     }
 
     /// Returns the next wake of any object; the start of time if one is already due.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
-        self.wakes.next_at(Moment::START)
+        self.wakes.next_at()
+    }
+
+    /// Changes an object that woke up, queues its poll if that is due, and schedules its next wake.
+    pub fn attend<R>(&mut self, uid: &Uid, now: Moment, change: impl FnOnce(&mut ObjectState) -> R) -> Option<R> {
+        let result = self.states.get_mut(uid).map(change);
+        if self.is_due(uid, now) {
+            self.queue_poll(uid);
+        }
+        self.rearrange(uid, now);
+        result
     }
 
     /// Queues an object whose poll is due for the read limits.
@@ -303,8 +315,7 @@ impl ObjectStore {
     }
 
     fn rearrange(&mut self, uid: &Uid, now: Moment) {
-        self.wakes.remove(uid);
-        let Some(state) = self.states.get_mut(uid) else { return };
+        let Some(state) = self.states.get_mut(uid) else { return self.wakes.set(uid, None) };
         let write = state.next_write(now).filter(|_| !self.writes.has(uid));
         let standings = state.count_standing();
         count(&mut self.found, &self.target, state, standings);
@@ -313,9 +324,8 @@ impl ObjectStore {
         // An object in the regular line wakes once more to move to the prompt line.
         let in_line = self.polls.has_prompt(uid) || (self.polls.has_regular(uid) && !state.wants_prompt_poll());
         let poll = state.poll_due().filter(|_| !in_line);
-        if let Some(wake) = [poll, state.silence_due(), write, state.overdue_at(now)].into_iter().flatten().min() {
-            self.wakes.add_after(uid, wake);
-        }
+        let wake = [poll, state.silence_due(), write, state.overdue_at(now)].into_iter().flatten().min();
+        self.wakes.set(uid, wake);
     }
 }
 

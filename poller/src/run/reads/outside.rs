@@ -36,13 +36,13 @@ impl Outside {
             Request::Http(request) => request.host(),
             Request::Sql(query) => {
                 let connection = query.connection.as_ref().ok()?;
-                self.databases.parameters(connection, target.insecure).ok()?.host_and_port()
+                self.databases.parameters(connection, target.insecure).ok()?.host_and_port().into()
             }
             Request::Ldap(search) => {
                 let (secret, secrets) = (search.secret.as_ref().ok()?, self.sender.secrets());
-                DirectoryParameters::of(secret, &secrets, target.insecure).ok()?.host_and_port()
+                DirectoryParameters::of(secret, &secrets, target.insecure).ok()?.host_and_port().into()
             }
-            Request::Kubernetes(resource) => self.resources.place_of(resource),
+            Request::Kubernetes(resource) => self.resources.place_of(resource).into(),
         };
         self.gate.paused(&host, now).map(Postponed::from)
     }

@@ -36,7 +36,7 @@ impl DesiredHash {
 
 impl fmt::Display for DesiredHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        write!(formatter, "{:016x}", u64::from_be_bytes(self.0))
     }
 }
 

@@ -4,10 +4,11 @@
 //! An object is not handed out again before its work is done, so that there is never concurrent work for one object. An
 //! object added during its work is queued after that.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 
-use crate::collections::shared_text::{Uid, UidHasher};
+use crate::collections::shared_text::Uid;
 use crate::timing::moment::Moment;
+use crate::timing::time_queue::TimeQueue;
 
 /// A work queue, keyed by object. An idle object takes no memory.
 #[derive(Clone, Debug, Default)]
@@ -15,9 +16,7 @@ pub struct WorkQueue {
     /// Ready objects, by their turn, which they got when they were added.
     ready: BTreeMap<u64, Uid>,
     /// Objects with a later time: nearly all of them.
-    later: BTreeSet<(Moment, Uid)>,
-    /// The time of each object in `later`.
-    times: HashMap<Uid, Moment, UidHasher>,
+    later: TimeQueue,
     /// Objects that are ready or in progress.
     current: BTreeMap<Uid, Stage>,
     turns: u64,
@@ -45,11 +44,8 @@ impl WorkQueue {
     /// Queues the object for a time, unless it has an earlier one. Handing it out clears the time, so each run sets the
     /// time of the next one.
     pub fn add_after(&mut self, uid: &Uid, at: Moment) {
-        let earlier = self.times.get(uid).copied();
-        if earlier.is_none_or(|earlier| at < earlier) {
-            self.forget_time(uid);
-            self.later.insert((at, uid.clone()));
-            self.times.insert(uid.clone(), at);
+        if self.due_at(uid).is_none_or(|earlier| at < earlier) {
+            self.later.set(uid, Some(at));
         }
     }
 
@@ -60,7 +56,7 @@ impl WorkQueue {
         if let Some(stage) = self.current.get_mut(&uid) {
             *stage = Stage::UnderWay { again: false };
         }
-        self.forget_time(&uid);
+        self.later.set(&uid, None);
         Some(uid)
     }
 
@@ -75,7 +71,7 @@ impl WorkQueue {
 
     /// Removes the object from the queue. Work in progress stays so until it is done.
     pub fn remove(&mut self, uid: &Uid) {
-        self.forget_time(uid);
+        self.later.set(uid, None);
         match self.current.get_mut(uid) {
             Some(Stage::UnderWay { again }) => *again = false,
             Some(Stage::Ready(turn)) => {
@@ -95,13 +91,13 @@ impl WorkQueue {
     /// Returns the time of the next object: `now` if one is ready, `None` if the queue is empty.
     #[must_use]
     pub fn next_at(&self, now: Moment) -> Option<Moment> {
-        if self.ready.is_empty() { self.later.first().map(|(at, _)| *at) } else { Some(now) }
+        if self.ready.is_empty() { self.later.next_at() } else { Some(now) }
     }
 
     /// Returns the future time of this object, if it has one.
     #[must_use]
     pub fn due_at(&self, uid: &Uid) -> Option<Moment> {
-        self.times.get(uid).copied()
+        self.later.time_of(uid)
     }
 
     /// Gives a turn to an object that is neither ready nor in progress.
@@ -112,21 +108,15 @@ impl WorkQueue {
     }
 
     fn add_what_is_due(&mut self, now: Moment) {
-        while let Some((_, uid)) = self.later.first().filter(|(at, _)| *at <= now).cloned() {
-            self.forget_time(&uid);
+        while let Some(uid) = self.later.pop_due(now) {
             self.add(&uid);
-        }
-    }
-
-    fn forget_time(&mut self, uid: &Uid) {
-        if let Some((uid, at)) = self.times.remove_entry(uid) {
-            self.later.remove(&(at, uid));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::time::Duration;
 
     use proptest::prelude::*;
@@ -149,8 +139,7 @@ mod tests {
 
     /// All objects that are queued or in progress.
     fn kept(queue: &WorkQueue) -> BTreeSet<Uid> {
-        assert_eq!(queue.later.len(), queue.times.len());
-        queue.times.keys().chain(queue.current.keys()).cloned().collect()
+        queue.later.uids().chain(queue.current.keys()).cloned().collect()
     }
 
     fn all(queue: &mut WorkQueue, now: u64) -> Vec<Uid> {
@@ -196,16 +185,6 @@ mod tests {
         assert_eq!((queue.next(at(2)), queue.next(at(3))), (None, Some(a.clone())));
         queue.done(&a);
         assert_eq!(queue.next_at(at(4)), None);
-    }
-
-    #[test]
-    fn of_one_moment_the_first_uid_comes_first() {
-        let mut queue = WorkQueue::default();
-        let [a, b, c] = ["a", "b", "c"].map(Uid::from);
-        for (uid, time) in [(&c, 2), (&b, 2), (&a, 3)] {
-            queue.add_after(uid, at(time));
-        }
-        assert_eq!(all(&mut queue, 3), [b, c, a]);
     }
 
     #[derive(Clone, Debug)]

@@ -32,6 +32,7 @@ pub struct HostGate {
 
 #[derive(Debug)]
 struct Host {
+    name: Arc<str>,
     slots: Arc<Semaphore>,
     capacity: usize,
     /// One request at a time probes a silent host.
@@ -73,9 +74,9 @@ impl HostGate {
     /// Waits for a slot of this host, first come, first served. A target that needs more than [`HOST_CONCURRENCY`]
     /// raises the host's limit accordingly.
     pub async fn enter(&self, host: &str, concurrent: u32) -> Permit {
-        let (host, slots, epoch) = self.with_host(host, |name, host| {
+        let (host, slots, epoch) = self.with_host(host, |host| {
             host.raise(concurrent as usize);
-            (name.clone(), host.slots.clone(), host.health.epoch())
+            (host.name.clone(), host.slots.clone(), host.health.epoch())
         });
         // Only a closed semaphore gives an error, and this one is never closed.
         let slot = slots.acquire_owned().await.ok();
@@ -86,7 +87,7 @@ impl HostGate {
     #[must_use]
     pub fn try_enter(&self, host: &str) -> Option<Permit> {
         let (host, slots, epoch) =
-            self.with_host(host, |name, host| (name.clone(), host.slots.clone(), host.health.epoch()));
+            self.with_host(host, |host| (host.name.clone(), host.slots.clone(), host.health.epoch()));
         let slot = slots.try_acquire_owned().ok()?;
         Some(Permit { host, epoch, _slot: Some(slot), probe: None })
     }
@@ -118,7 +119,7 @@ impl HostGate {
     pub fn begin(&self, permit: &mut Permit, now: Moment) -> Result<(), Pause> {
         self.forget_quiet_hosts(now);
         let name = permit.host.clone();
-        self.with_host(&name, |_, host| {
+        self.with_host(&name, |host| {
             if let Some(pause) = host.health.paused(now) {
                 return Err(pause);
             }
@@ -132,13 +133,16 @@ impl HostGate {
 
     /// Records the reply to the object's request.
     pub fn note(&self, permit: &Permit, object: &Uid, heard: HostReply, now: Moment) {
-        self.with_host(&permit.host, |_, host| host.health.note(object, heard, permit.epoch, now));
+        self.with_host(&permit.host, |host| host.health.note(object, heard, permit.epoch, now));
     }
 
-    fn with_host<T>(&self, name: &str, act: impl FnOnce(&Arc<str>, &mut Host) -> T) -> T {
+    fn with_host<T>(&self, name: &str, act: impl FnOnce(&mut Host) -> T) -> T {
         let mut hosts = self.lock();
-        let name = hosts.get_key_value(name).map_or_else(|| Arc::from(name), |(known, _)| known.clone());
-        act(&name, hosts.entry(name.clone()).or_insert_with(Host::new))
+        if let Some(host) = hosts.get_mut(name) {
+            return act(host);
+        }
+        let name: Arc<str> = name.into();
+        act(hosts.entry(name.clone()).or_insert_with(|| Host::new(name)))
     }
 
     fn forget_quiet_hosts(&self, now: Moment) {
@@ -164,8 +168,9 @@ impl HostGate {
 }
 
 impl Host {
-    fn new() -> Self {
+    fn new(name: Arc<str>) -> Self {
         Self {
+            name,
             slots: Arc::new(Semaphore::new(HOST_CONCURRENCY)),
             capacity: HOST_CONCURRENCY,
             probe: Arc::new(Semaphore::new(1)),

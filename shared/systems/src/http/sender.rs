@@ -203,7 +203,8 @@ impl Shared {
             Err(error) if may_be_sent_again(&error, &request.method) => clients.fresh.execute(build()?).await,
             answer => answer,
         };
-        let response = answer.map_err(|error| HttpFailure::of(&error, request.host(), clients.proxy.as_deref()))?;
+        let response =
+            answer.map_err(|error| HttpFailure::of(&error, request.host().into_owned(), clients.proxy.as_deref()))?;
         progress.note_answered();
         let bounds = Bounds { max_bytes: options.max_bytes, memory: &self.memory, request, progress };
         let reply = reply::read(response, request.method != Method::HEAD, bounds).await;

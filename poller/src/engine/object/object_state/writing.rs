@@ -152,11 +152,14 @@ impl ObjectState {
 
     /// Returns the changes of the conditions of `ready: true` that a verdict at this time causes.
     fn unready(&self, verdict: &Verdict, wall: &str) -> StatusFields {
+        let is_left = !verdict.tag.ready && self.current.as_ref().is_some_and(|current| current.tag.ready);
+        if !verdict.tag.ready && !is_left {
+            return StatusFields::NONE;
+        }
         let conditions = &self.object.conditions;
         let entries = readiness_writes(verdict, conditions, self.settings.has_action_for(verdict), wall);
         let written = conditions.readiness.as_ref().and_then(|entries| entries.observed_generation);
         let due = verdict.generation.filter(|_| verdict.tag.ready);
-        let is_left = !verdict.tag.ready && self.current.as_ref().is_some_and(|current| current.tag.ready);
         let fields =
             (due.is_some_and(|due| written != Some(due)) || is_left).then(|| (OBSERVED_GENERATION, due.into()));
         fields.into_iter().collect::<StatusFields>().with_entries(entries)

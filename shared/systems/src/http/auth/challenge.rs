@@ -49,7 +49,7 @@ pub(in crate::http) struct RequestKind {
 
 impl RequestKind {
     pub(in crate::http) fn of(request: &HttpRequest) -> Self {
-        let (host, path) = (request.host(), request.url.path().to_owned());
+        let (host, path) = (request.host().into_owned(), request.url.path().to_owned());
         let writes = !matches!(request.method, Method::GET | Method::HEAD);
         Self { host, is_https: request.url.scheme() == "https", path, writes }
     }

@@ -30,7 +30,7 @@ pub(in crate::http) fn token_source(
         socket: None,
         auth: None,
     };
-    let host = request.host();
+    let host = request.host().into_owned();
     let text = |text: &str| match Login::key_of(text) {
         Some(key) => secrets.credential(&login.secret, key, &host).map(|value| without_line_end(value).to_owned()),
         None => Ok(text.to_owned()),

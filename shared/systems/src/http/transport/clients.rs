@@ -112,7 +112,7 @@ impl ClientStore {
             (rules, credential) = self.rules_and_credential(&found, options, secrets)?;
             via = Some(found);
         } else if !rules.allow_literal(request) {
-            return Err(HttpFailure::System(SystemFailure::AddressRefused { host: request.host() }));
+            return Err(HttpFailure::System(SystemFailure::AddressRefused { host: request.host().into_owned() }));
         }
         let mut key = ClientKey { trust: Trust::Nobody, certificate: None, rules, socket: request.socket.clone(), via };
         let mut material = Material { roots: Roots::Nobody, identity: None, proxy: credential.as_ref() };

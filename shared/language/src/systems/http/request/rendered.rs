@@ -3,10 +3,11 @@
 //! The request contains no credential. The sender adds it last, so that no displayed request can show one. This file
 //! uses no templates and sends nothing.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use url::Url;
+use url::{Position, Url};
 
 use crate::systems::http::auth::Auth;
 
@@ -35,18 +36,24 @@ impl HttpRequest {
     /// Returns the destination, the key for limits, pauses and the allowed hosts of Secrets: `host:port`, or `unix:`
     /// and the path of the socket.
     #[must_use]
-    pub fn host(&self) -> String {
+    pub fn host(&self) -> Cow<'_, str> {
         match &self.socket {
-            Some(path) => format!("unix:{path}"),
+            Some(path) => format!("unix:{path}").into(),
             None => host_and_port(&self.url),
         }
     }
 }
 
 /// Returns `host:port` of a URL, in lower case, with an IPv6 address in brackets.
-fn host_and_port(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    format!("{host}:{}", url.port_or_known_default().unwrap_or_default())
+fn host_and_port(url: &Url) -> Cow<'_, str> {
+    match url.port() {
+        Some(_) => url[Position::BeforeHost..Position::AfterPort].into(),
+        // A URL does not show the default port of its scheme.
+        None => {
+            let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default());
+            format!("{host}:{port}").into()
+        }
+    }
 }
 
 impl fmt::Debug for HttpRequest {
