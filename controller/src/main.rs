@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use dlmalloc::GlobalDlmalloc;
 use drift_controller::app::run;
 use drift_kube::client::install_crypto;
 use drift_kube::program::settings::parse_command_line;
 
-/// musl's own allocator asks the kernel for most blocks of some KiB, and gives them back after each burst of polls.
+/// musl's own allocator maps and unmaps most blocks of 4 KiB and more.
+#[cfg(target_os = "linux")]
 #[global_allocator]
-static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> anyhow::Result<ExitCode> {
     install_crypto();

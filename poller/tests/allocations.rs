@@ -48,10 +48,9 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Allocations of one poll: 72, of which the sender makes 60 and four carry it to the engine and back, plus room
-/// for some connections that a busy machine opens meanwhile. If the count falls, write the new number; if it rises,
-/// give the reason.
-const ALLOCATIONS: u64 = 80;
+/// Allocations of one poll: 50, most of them reqwest's and hyper's, plus room for some connections that a busy machine
+/// opens meanwhile. If the count falls, write the new number; if it rises, give the reason.
+const ALLOCATIONS: u64 = 58;
 
 /// Number of objects, each polled once a second.
 const OBJECTS: usize = 100;

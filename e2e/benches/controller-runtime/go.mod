@@ -1,6 +1,6 @@
 module drift-poller.dev/e2e/benches/controller-runtime
 
-go 1.26.8
+go 1.26.0
 
 require (
 	github.com/go-logr/logr v1.4.3

@@ -1,8 +1,8 @@
 // A poller of one kind written with controller-runtime, to compare with: it reads the resource of each Proxy once in an
-// interval, compares two fields, and patches a condition when that changes. It has typed objects, a hundred reconciles
-// at once, no limit of its client and no metrics.
+// interval, compares two fields, and patches a condition when that changes. It has typed objects, no limit of its client
+// and no metrics.
 //
-// Environment: KUBECONFIG, NAMESPACE and GROUP of the objects, URL of the resources, INTERVAL.
+// Environment: KUBECONFIG, NAMESPACE and GROUP of the objects, URL of the resources, INTERVAL, AT_ONCE (reconciles).
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -140,6 +141,8 @@ func main() {
 	ctrl.SetLogger(logr.Discard())
 	interval, err := time.ParseDuration(os.Getenv("INTERVAL"))
 	must(err)
+	atOnce, err := strconv.Atoi(os.Getenv("AT_ONCE"))
+	must(err)
 
 	scheme := runtime.NewScheme()
 	gv := schema.GroupVersion{Group: os.Getenv("GROUP"), Version: "v1"}
@@ -170,7 +173,7 @@ func main() {
 	}
 	must(ctrl.NewControllerManagedBy(mgr).
 		For(&Proxy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 100}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: atOnce}).
 		Complete(poller))
 	must(mgr.Start(ctrl.SetupSignalHandler()))
 }

@@ -1,18 +1,16 @@
-//! The least that a poller on reqwest must spend: the request, the parse and the comparison. It knows no Kubernetes, no
-//! schedule of its own and no failures.
+//! The floor: a loop on reqwest that sends the request of each object, parses the answer and compares it. It has no
+//! Kubernetes, no schedule of each object and no failures.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use drift_e2e::progress;
+use drift_e2e::{http_client, progress};
+use drift_poller::engine::schedule::tick_of;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::load::{AT_ONCE, document, name, path};
-
-/// Time between two wake-ups, as in the poller at an interval of ten seconds.
-const TICK: Duration = Duration::from_millis(10);
+use crate::load::{AT_ONCE, MOST_WAIT, document, name, path};
 
 /// Reads the resource of each object once in an interval, until the process ends.
 pub(crate) fn read_for_ever(url: &str, objects: usize, interval: Duration) -> Result<()> {
@@ -20,14 +18,16 @@ pub(crate) fn read_for_ever(url: &str, objects: usize, interval: Duration) -> Re
 }
 
 async fn read_all(url: &str, objects: usize, interval: Duration) -> Result<()> {
-    let client = reqwest::Client::builder().no_proxy().build()?;
+    http_client::choose_tls();
+    let client = reqwest::Client::builder().no_proxy().timeout(interval.min(MOST_WAIT)).build()?;
     let wanted: Arc<Vec<Value>> = Arc::new((0..objects).map(|number| document(&name(number), false)).collect());
     let slots = Arc::new(Semaphore::new(AT_ONCE));
-    let mut ticks = tokio::time::interval(TICK);
+    let tick = tick_of(interval);
+    let mut ticks = tokio::time::interval(tick);
     let (mut next, mut due) = (0, 0.0);
     loop {
         ticks.tick().await;
-        due += objects as f64 * TICK.div_duration_f64(interval);
+        due += objects as f64 * tick.div_duration_f64(interval);
         while due >= 1.0 {
             due -= 1.0;
             let slot = slots.clone().acquire_owned().await?;
@@ -36,8 +36,9 @@ async fn read_all(url: &str, objects: usize, interval: Duration) -> Result<()> {
             next += 1;
             tokio::spawn(async move {
                 let _slot = slot;
-                if !is_as_wanted(&client, &resource, &wanted[number]).await.unwrap_or_default() {
-                    progress::say(format!("{resource} differs"));
+                match is_as_wanted(&client, &resource, &wanted[number]).await {
+                    Ok(true) => {}
+                    other => progress::say(format!("{resource}: {other:?}")),
                 }
             });
         }
@@ -45,7 +46,7 @@ async fn read_all(url: &str, objects: usize, interval: Duration) -> Result<()> {
 }
 
 async fn is_as_wanted(client: &reqwest::Client, resource: &str, wanted: &Value) -> Result<bool> {
-    let body = client.get(resource).send().await?.bytes().await?;
+    let body = client.get(resource).send().await?.error_for_status()?.bytes().await?;
     let found: Value = serde_json::from_slice(&body)?;
     Ok(["listen", "upstream"].iter().all(|field| found[field] == wanted[field]))
 }

@@ -16,8 +16,11 @@ pub(crate) const HOSTS: usize = 100;
 /// Number of targets on the kind for measurements that need several.
 pub(crate) const TARGETS: usize = 8;
 
-/// Reads at once, and those of each program to compare with.
+/// Reads at once, also of the programs to compare with.
 pub(crate) const AT_ONCE: usize = 128;
+
+/// Longest timeout of a read. It is the interval if that is shorter.
+pub(crate) const MOST_WAIT: Duration = Duration::from_secs(5);
 
 /// Reads a second that each target allows: the maximum of the field.
 const MOST_READS: u32 = 10_000;
@@ -51,7 +54,7 @@ impl Load {
     }
 
     fn target(&self, world: &World, server: &Server) -> Result<Target> {
-        let timeout = self.interval.min(Duration::from_secs(5)).as_millis();
+        let timeout = self.interval.min(MOST_WAIT).as_millis();
         let mut target = Target::of_documents(world, &server.url())?
             .with("/spec/interval", json!(format!("{}ms", self.interval.as_millis())))
             .with("/spec/timeout", json!(format!("{timeout}ms")))

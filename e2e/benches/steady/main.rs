@@ -66,9 +66,9 @@ struct Arguments {
 enum Question {
     /// Memory without a target.
     Idle,
-    /// The least that a poller on reqwest must spend, at both rates.
+    /// A loop on reqwest without Kubernetes, at both rates. Only by name.
     Floor,
-    /// A poller written with controller-runtime, at both rates.
+    /// A poller written with controller-runtime, at both rates. Only by name.
     Peer,
     /// At the interval that was named.
     Steady,
@@ -109,13 +109,6 @@ async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<(
     let every = Load::every(arguments.interval);
     let fast = Load::every((arguments.interval / 10).max(Duration::from_secs(1)));
     let rate = |load: Load| format!("{:.0}/s", arguments.objects as f64 / load.interval.as_secs_f64());
-    for (question, peer) in [(Question::Floor, Peer::Floor), (Question::Peer, Peer::ControllerRuntime)] {
-        // Named, because a stranger asks for the programs alone, and the peer needs modules of Go.
-        if arguments.only.contains(&question) {
-            bench.beside(&format!("{peer}, {}", rate(every)), peer, every).await?;
-            bench.beside(&format!("{peer}, {}", rate(fast)), peer, fast).await?;
-        }
-    }
     if arguments.asks(Question::Steady) {
         bench.steady(&rate(every), Load { corrects: true, ..every }).await?;
     }
@@ -147,6 +140,14 @@ async fn measure(world: &World, arguments: &Arguments, cores: Cores) -> Result<(
     }
     if arguments.asks(Question::Storm) {
         bench.storm(every).await?;
+    }
+    // The last, because the peer leaves its condition on all objects.
+    for (question, peer) in [(Question::Floor, Peer::Floor), (Question::Peer, Peer::ControllerRuntime)] {
+        // Only by name: they are not our programs, and the peer needs modules of Go.
+        if arguments.only.contains(&question) {
+            bench.beside(&format!("{peer}, {}", rate(every)), peer, every).await?;
+            bench.beside(&format!("{peer}, {}", rate(fast)), peer, fast).await?;
+        }
     }
     let how = format!("{} objects, spans of {} s, {}.", arguments.objects, arguments.seconds, cores.told());
     progress::say(format!("written to {}", bench.table.write(&how)?.display()));

@@ -222,7 +222,7 @@ impl Bench<'_> {
     /// Applies a load and waits until all objects are in sync and the writes have ended.
     pub(crate) async fn settle(&self, poller: &Program, load: Load) -> Result<()> {
         load.apply(self.world, &self.server).await?;
-        self.all_are_read(load).await?;
+        self.all_are_read(load, || Ok(None)).await?;
         let deadline = load::first_pass(self.objects) + load.interval * 4;
         load::wait_for(poller, self.objects, "InSync", deadline).await?;
         last_write(&[poller], deadline).await?;
@@ -230,12 +230,20 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Waits until all objects are read from now on. They may have been counted for another program.
-    pub(crate) async fn all_are_read(&self, load: Load) -> Result<()> {
+    /// Waits until all objects were read. Earlier reads do not count. Fails if the reader has an obituary.
+    pub(crate) async fn all_are_read(
+        &self,
+        load: Load,
+        mut obituary: impl FnMut() -> Result<Option<String>>,
+    ) -> Result<()> {
         self.server.begin(load.interval);
         wait::until("all objects to be read", load::first_pass(self.objects) + load.interval * 4, async || {
             let read = self.server.reads().resources;
-            Ok(if read >= self.objects { Seen::Met(()) } else { Seen::Instead(read.to_string()) })
+            Ok(match obituary()? {
+                Some(obituary) => Seen::Hopeless(obituary),
+                None if read >= self.objects => Seen::Met(()),
+                None => Seen::Instead(read.to_string()),
+            })
         })
         .await
     }

@@ -213,13 +213,14 @@ impl ObjectStore {
         self.wakes.pop_due(now)
     }
 
-    /// Returns the next wake of any object; the start of time if one is already due.
+    /// Returns the time of the next wake; in the past if one is due.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
         self.wakes.next_at()
     }
 
-    /// Changes an object that woke up, queues its poll if that is due, and schedules its next wake.
+    /// Changes an object that woke up or whose turn to write has come, queues its poll if that is due, and schedules its
+    /// next wake.
     pub fn attend<R>(&mut self, uid: &Uid, now: Moment, change: impl FnOnce(&mut ObjectState) -> R) -> Option<R> {
         let result = self.states.get_mut(uid).map(change);
         if self.is_due(uid, now) {
@@ -227,6 +228,13 @@ impl ObjectStore {
         }
         self.rearrange(uid, now);
         result
+    }
+
+    /// Returns true if only a poll of another object can decide about the absence that the last poll of this one found.
+    #[must_use]
+    pub fn lacks_proof(&self, uid: &Uid) -> bool {
+        let others = self.others(uid);
+        self.states.get(uid).is_some_and(|state| state.lacks_proof(others))
     }
 
     /// Queues an object whose poll is due for the read limits.

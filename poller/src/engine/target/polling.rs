@@ -103,14 +103,9 @@ impl<P: SharedState> Target<P> {
                 state.hold_polls(now + pause);
             }
         });
-        if is_absent && self.lacks_proof(&uid) {
+        if is_absent && self.objects.lacks_proof(&uid) {
             self.objects.ask_for_proof(&uid, now);
         }
-    }
-
-    fn lacks_proof(&self, uid: &Uid) -> bool {
-        let others = self.objects.others(uid);
-        self.objects.state(uid).is_some_and(|state| state.lacks_proof(others))
     }
 
     /// Postpones a poll that was not begun. It is late, not failed.

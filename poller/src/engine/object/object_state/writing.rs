@@ -153,6 +153,7 @@ impl ObjectState {
     /// Returns the changes of the conditions of `ready: true` that a verdict at this time causes.
     fn unready(&self, verdict: &Verdict, wall: &str) -> StatusFields {
         let is_left = !verdict.tag.ready && self.current.as_ref().is_some_and(|current| current.tag.ready);
+        // Most targets write no readiness, and no condition is parsed for them.
         if !verdict.tag.ready && !is_left {
             return StatusFields::NONE;
         }
