@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use drift_e2e::process::{Launch, run_folder};
-use drift_e2e::programs::Which;
 use drift_e2e::wait::{self, Seen};
 use drift_e2e::world::condition;
 use kube::api::ListParams;
@@ -44,7 +43,7 @@ impl fmt::Display for Peer {
 impl Bench<'_> {
     /// Measures the reads of a peer, and one verdict if it writes them.
     pub(crate) async fn beside(&mut self, what: &str, peer: Peer, load: Load) -> Result<()> {
-        let mut process = self.launch(peer, load).await?.start(self.world.folder())?;
+        let mut process = self.launch(peer, load)?.start(self.world.folder())?;
         self.cores.put_on_the_last(process.pid())?;
         self.all_are_read(load, || process.obituary()).await?;
         if peer.judges() {
@@ -70,18 +69,15 @@ impl Bench<'_> {
         .await
     }
 
-    async fn launch(&self, peer: Peer, load: Load) -> Result<Launch> {
-        let (plane, interval) = (self.world.control_plane(), format!("{}ms", load.interval.as_millis()));
-        // The account of the poller, so that the API server treats the requests of both alike.
-        let account = plane.service_account(self.world.programs_namespace(), Which::Poller.name()).await?;
-        let kubeconfig = self.world.folder().join("peer.kubeconfig");
-        account.write(&kubeconfig)?;
+    fn launch(&self, peer: Peer, load: Load) -> Result<Launch> {
+        let interval = format!("{}ms", load.interval.as_millis());
         Ok(match peer {
             Peer::Floor => Launch::new("floor", std::env::current_exe()?)
                 .arguments(["--floor-of", &self.server.url(), "--interval", &interval])
                 .arguments(["--objects", &self.objects.to_string()]),
             Peer::ControllerRuntime => Launch::new("controller-runtime", built()?)
-                .variable("KUBECONFIG", kubeconfig)
+                // The poller's account may only write what the poller writes.
+                .variable("KUBECONFIG", self.world.control_plane().admin_kubeconfig())
                 // One core, although Go may start before it is pinned.
                 .variable("GOMAXPROCS", "1")
                 .variable("AT_ONCE", load::AT_ONCE.to_string())
