@@ -20,7 +20,7 @@ use crate::progress::{self, Heartbeat};
 
 /// The Debian suite and packages of the public default, `rust:…-bookworm`.
 const SUITE: &str = "bookworm";
-const PACKAGES: &str = "gcc,libc6-dev,ca-certificates";
+const PACKAGES: &str = "gcc,libc6-dev,make,ca-certificates";
 
 const BUILDER: &str = "localhost/drift-build-base";
 const RUNTIME: &str = "localhost/drift-base";
